@@ -1,4 +1,5 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
+use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
 use super::{Asked, bpftrace, check};
 use crate::bpftrace::ast::Script;
@@ -21,6 +22,8 @@ enum Content {
     Bpftrace(Box<Script>, String),
     /// A SystemTap script or a list of probe points: its parsing depends on the kernel.
     SystemTap(Vec<u8>),
+    /// A BPF object, or a program that carries some.
+    Bpf(BpfFile),
 }
 
 /// The tapset definitions of an index, or why there are none: only SystemTap's points need them.
@@ -32,13 +35,14 @@ impl Source {
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        let content = match is_bpftrace(path, &bytes) {
-            true => {
+        let content = match () {
+            () if bytes.starts_with(b"\x7fELF") => Content::Bpf(BpfFile::read(path, bytes)?),
+            () if is_bpftrace(path, &bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let script = parser::parse(&text).map_err(|error| error.at(path))?;
                 Content::Bpftrace(Box::new(script), text)
             }
-            false => Content::SystemTap(bytes),
+            () => Content::SystemTap(bytes),
         };
         Ok(Self { path: path.to_owned(), content })
     }
@@ -53,6 +57,7 @@ impl Source {
             Content::SystemTap(bytes) => {
                 Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
             }
+            Content::Bpf(file) => Ok(file.judge(view)),
         }
     }
 }

@@ -1,0 +1,135 @@
+//! Every CO-RE relocation as libbpf itself decides it, for real and generated objects on real kernels.
+//!
+//! ```text
+//! PROBEIDX_LIBBPF   libbpf's sources, 1.7 or later (github.com/libbpf/libbpf); libelf's and zlib's headers are needed
+//! PROBEIDX_BTF      a folder with the .BTF of kernels, one file each
+//! PROBEIDX_OBJECTS  a folder with programs or objects; optional (Debian's package libbpf-tools has some)
+//! ```
+//!
+//! Without the first two it says that it is skipped.
+mod generate;
+
+use probeidx_bpf::btf::Btf;
+use probeidx_bpf::embedded;
+use probeidx_bpf::object::Object;
+use probeidx_bpf::relocate::{Decision, KernelBtf, relocate};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A relocation by function, number and instruction.
+type Key = (String, u32, u32);
+
+#[test]
+fn decisions_are_those_of_libbpf() {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let (Some(libbpf), Some(kernels)) = (folder("PROBEIDX_LIBBPF"), folder("PROBEIDX_BTF")) else {
+        eprintln!("skipped: PROBEIDX_LIBBPF and PROBEIDX_BTF are not set");
+        return;
+    };
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("oracle");
+    fs::create_dir_all(&scratch).unwrap();
+    let oracle = compile(&libbpf, &scratch);
+    let kernels = files(&kernels);
+    let mut objects: Vec<Vec<u8>> = Vec::new();
+    for path in folder("PROBEIDX_OBJECTS").iter().flat_map(|folder| files(folder)) {
+        let file = fs::read(path).unwrap();
+        objects.extend(embedded(&file).into_iter().map(|range| file[range].to_vec()));
+    }
+    for (number, kernel) in kernels.iter().enumerate() {
+        let btf = fs::read(kernel).unwrap();
+        let btf = Btf::parse(&btf, None, "kernel").unwrap();
+        objects.extend(generate::objects(&btf, number as u64 + 1, &scratch));
+    }
+    let (mut compared, mut different) = (0, Vec::new());
+    let mut counts = BTreeMap::new();
+    for kernel in &kernels {
+        let bytes = fs::read(kernel).unwrap();
+        let types = KernelBtf::new(Btf::parse(&bytes, None, "kernel").unwrap(), Vec::new());
+        for (number, bytes) in objects.iter().enumerate() {
+            let path = scratch.join("object.o");
+            fs::write(&path, bytes).unwrap();
+            let theirs = asked(&oracle, &path, kernel);
+            let ours = decided(bytes, &types);
+            assert_eq!(ours.len(), theirs.len(), "object {number}: other relocations");
+            for (key, answer) in &ours {
+                compared += 1;
+                *counts.entry(answer.split(' ').next().unwrap().to_string()).or_insert(0) += 1;
+                if theirs.get(key) != Some(answer) {
+                    let kernel = kernel.file_name().unwrap();
+                    different.push(format!(
+                        "{kernel:?} object {number} {key:?}: {answer}, libbpf {:?}",
+                        theirs.get(key)
+                    ));
+                }
+            }
+        }
+    }
+    eprintln!("{compared} relocations on {} kernels, {counts:?}, {} differ", kernels.len(), different.len());
+    assert!(different.is_empty(), "{}", different[..different.len().min(20)].join("\n"));
+    assert!(compared > 50_000, "only {compared} compared");
+}
+
+/// Our decisions, as `decisions.c` prints libbpf's.
+fn decided(bytes: &[u8], kernel: &KernelBtf<'_>) -> BTreeMap<Key, String> {
+    let object = Object::open(bytes).unwrap();
+    let decisions = relocate(&object, kernel);
+    let answers = object.relocations.iter().zip(decisions).map(|(relocation, decision)| {
+        let name = String::from_utf8(object.function(relocation.function).name.to_vec()).unwrap();
+        let answer = match decision {
+            Decision::Applied { new, patch, .. } => {
+                let first = patch.first;
+                let second = patch.second.map_or(0, |second| second.imm);
+                format!("applied {new} {} {} {} {second}", first.code, first.off, first.imm)
+            }
+            Decision::Poisoned(_) => "poisoned".to_string(),
+            Decision::Failed(_) => "failed".to_string(),
+        };
+        ((name, relocation.number, relocation.instruction), answer)
+    });
+    answers.collect()
+}
+
+/// libbpf's decisions.
+fn asked(oracle: &Path, object: &Path, kernel: &Path) -> BTreeMap<Key, String> {
+    let output = Command::new(oracle).arg(object).arg(kernel).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let is_refused = text.lines().any(|line| matches!(line, "unopened" | "no btf"));
+    assert!(output.status.success() && !is_refused, "{object:?} and {kernel:?}: {text}");
+    let lines = text.lines().filter(|line| !line.starts_with("object "));
+    lines
+        .map(|line| {
+            let mut words = line.splitn(4, ' ');
+            let mut word = || words.next().unwrap();
+            ((word().to_string(), word().parse().unwrap(), word().parse().unwrap()), word().to_string())
+        })
+        .collect()
+}
+
+fn compile(libbpf: &Path, scratch: &Path) -> PathBuf {
+    let oracle = scratch.join("libbpf");
+    let source = libbpf.join("src");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/decisions.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-w", "-D_GNU_SOURCE", "-D_LARGEFILE64_SOURCE", "-D_FILE_OFFSET_BITS=64"]);
+    cc.args(std::env::var("CFLAGS").unwrap_or_default().split_whitespace());
+    for include in [source.clone(), libbpf.join("include"), libbpf.join("include/uapi")] {
+        cc.arg("-I").arg(include);
+    }
+    cc.arg("-o").arg(&oracle).arg(here);
+    // The first file includes libbpf.c itself.
+    cc.args(files(&source).iter().filter(|file| {
+        file.extension().is_some_and(|extension| extension == "c") && file.file_name().unwrap() != "libbpf.c"
+    }));
+    cc.args(std::env::var("LDFLAGS").unwrap_or_default().split_whitespace()).args(["-lelf", "-lz"]);
+    assert!(cc.status().unwrap().success(), "libbpf's sources do not compile");
+    oracle
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file() && !path.is_symlink());
+    files.sort();
+    files
+}

@@ -1,0 +1,180 @@
+//! What an object wants of the kernel by name: options, variables, kfuncs.
+use super::super::outcome::{Finding, State};
+use super::types::KernelTypes;
+use crate::query::index::functions;
+use crate::version;
+use probeidx_bpf::Object;
+use probeidx_bpf::object::{Extern, ExternKind, KconfigType};
+use probeidx_bpf::reach::Environment;
+use probeidx_format::View;
+use probeidx_format::record::SymbolRecord;
+
+/// The externs of an object on a kernel.
+pub struct Externs<'a> {
+    all: Vec<Known<'a>>,
+}
+
+struct Known<'a> {
+    external: Extern<'a>,
+    value: Value,
+}
+
+/// What an extern is on the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// An option with this value; 0 where it is not set.
+    Option { value: Option<u64>, is_set: bool },
+    /// A variable or function.
+    Exists(bool),
+    /// libbpf cannot make it.
+    Refused(&'static str),
+    /// Not known.
+    Unknown,
+}
+
+impl<'a> Externs<'a> {
+    /// Looks up all externs of an object. Cost: a binary search each.
+    pub fn new(view: &View<'_>, types: &KernelTypes<'_>, object: &Object<'a>) -> Self {
+        let value = |external: &Extern<'_>| match external.kind {
+            ExternKind::Kconfig(kind) => option(view, external.name, kind),
+            ExternKind::Symbol => symbol(view, external.essential),
+            ExternKind::Variable(_) => variable(view, types, external.essential),
+            ExternKind::Kfunc(_) => kfunc(view, external.essential),
+        };
+        Self { all: object.externs.iter().map(|one| Known { external: *one, value: value(one) }).collect() }
+    }
+
+    /// What keeps libbpf from loading the object.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.all.iter().filter_map(Known::finding).collect()
+    }
+
+    /// A kfunc that is called.
+    pub fn kfunc(&self, number: u32) -> Option<Finding> {
+        let known = self.all.get(number as usize)?;
+        let name = String::from_utf8_lossy(known.external.essential).into_owned();
+        match known.value {
+            Value::Exists(false) => {
+                Some(Finding::new(State::Kfunc, name, "the kernel has no such kfunc").errno("EINVAL"))
+            }
+            Value::Exists(true) => None,
+            _ => Some(Finding::new(
+                State::Undecided,
+                name,
+                "not decided: whether it is a kfunc for this type of program is not in the index",
+            )),
+        }
+    }
+}
+
+impl Known<'_> {
+    fn finding(&self) -> Option<Finding> {
+        let Extern { name, is_weak, kind, .. } = self.external;
+        let text = String::from_utf8_lossy(name);
+        let of = |reason: &str, errno| Some(Finding::new(State::Loader, text.clone(), reason).errno(errno));
+        match (self.value, kind) {
+            (Value::Refused(why), _) => of(why, "EINVAL"),
+            (Value::Option { is_set: false, .. }, _) if !is_weak => {
+                of("the kernel's configuration does not have it, and it is not weak", "ESRCH")
+            }
+            (Value::Exists(false), ExternKind::Kfunc(_)) if !is_weak => {
+                let found =
+                    Finding::new(State::Kfunc, text, "the kernel has no such kfunc, and it is not weak");
+                Some(found.errno("ESRCH"))
+            }
+            (Value::Exists(false), _) if !is_weak => {
+                of("the kernel has no such variable, and it is not weak", "ESRCH")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Environment for Externs<'_> {
+    fn option(&self, external: u32) -> Option<u64> {
+        match self.all.get(external as usize)?.value {
+            Value::Option { value, .. } => value,
+            _ => None,
+        }
+    }
+    fn exists(&self, external: u32) -> Option<bool> {
+        match self.all.get(external as usize)?.value {
+            Value::Exists(exists) => Some(exists),
+            _ => None,
+        }
+    }
+}
+
+/// An option, or one of the values that libbpf makes (`bpf_object__resolve_externs`, libbpf 1.7).
+fn option(view: &View<'_>, name: &[u8], kind: KconfigType) -> Value {
+    let known = |value: Option<u64>| Value::Option { value, is_set: true };
+    if name == b"LINUX_KERNEL_VERSION" {
+        let release = String::from_utf8_lossy(view.release()).into_owned();
+        let numbers = release.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+        let count = numbers.split('.').filter(|number| !number.is_empty()).count();
+        return match version::version(&release) {
+            // Distributions write a version of their own beside it, which libbpf prefers.
+            Some(_) if count >= 3 => known(None),
+            _ => Value::Refused("libbpf cannot read a version of three numbers from the kernel's release"),
+        };
+    }
+    if let Some(name) = name.strip_prefix(b"LINUX_HAS_") {
+        let has = match name {
+            b"SYSCALL_WRAPPER" => {
+                [&b"__x64_sys_bpf"[..], b"__arm64_sys_bpf", b"__riscv_sys_bpf", b"__s390x_sys_bpf"]
+                    .iter()
+                    .any(|wrapper| view.name(wrapper).is_some())
+            }
+            _ => return known(None),
+        };
+        return known(Some(has.into()));
+    }
+    let Some(option) = name.strip_prefix(b"CONFIG_") else { return Value::Unknown };
+    // Every configuration has this one.
+    let is_known = [&b"64BIT"[..], b"CC_VERSION_TEXT", b"HZ"].iter().any(|one| view.option(one).is_some());
+    match (view.option(option), kind) {
+        (None, _) if !is_known => Value::Unknown,
+        (None, _) => Value::Option { value: Some(0), is_set: false },
+        (Some(b"y"), KconfigType::Tristate) => known(Some(1)),
+        (Some(b"m"), KconfigType::Tristate) => known(Some(2)),
+        (Some(b"y"), KconfigType::Bool) => known(Some(1)),
+        (Some(b"y" | b"m"), KconfigType::Integer { .. }) => {
+            Value::Refused("the option is y or m, and the variable a number")
+        }
+        (Some(b"m"), KconfigType::Bool) => Value::Refused("the option is m, and the variable a bool"),
+        (Some([one @ (b'y' | b'm' | b'n')]), KconfigType::Char) => known(Some(u64::from(*one))),
+        (Some(text), KconfigType::Integer { .. } | KconfigType::Char) => known(number(text)),
+        (Some(_), _) => known(None),
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse::<i64>().ok().map(i64::cast_unsigned),
+    }
+}
+
+/// A variable or function of `/proc/kallsyms`.
+fn symbol(view: &View<'_>, name: &[u8]) -> Value {
+    let found = view.name(name).map(|name| view.symbols_named(name)).unwrap_or_default();
+    let is_kept = |id| functions::symbol(view, id).is_some_and(|symbol| symbol.has(SymbolRecord::KEPT));
+    Value::Exists(found.iter().any(is_kept))
+}
+
+/// A variable in BTF, which has those of each processor: pahole leaves out all others (before 1.30).
+fn variable(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
+    match (symbol(view, name), types.is_known()) {
+        (Value::Exists(false), _) => Value::Exists(false),
+        _ => Value::Unknown,
+    }
+}
+
+/// A kfunc: a function of the kernel that is registered for programs, which the index does not say.
+fn kfunc(view: &View<'_>, name: &[u8]) -> Value {
+    match symbol(view, name) {
+        Value::Exists(false) => Value::Exists(false),
+        _ => Value::Unknown,
+    }
+}

@@ -1,0 +1,79 @@
+//! Helpers, kfuncs, and types of programs and maps: what the kernel's own enumerations have.
+use super::super::outcome::{Finding, State};
+use super::types::KernelTypes;
+use super::{Checking, helpers};
+use probeidx_bpf::reach::Reached;
+use probeidx_bpf::section::Section;
+use rustc_hash::FxHashSet;
+
+/// What a kernel has of BPF. `None` where its types do not say.
+pub struct Requirements {
+    helpers: Option<FxHashSet<i64>>,
+    programs: Option<FxHashSet<i64>>,
+    attachments: Option<FxHashSet<i64>>,
+    maps: Option<FxHashSet<i64>>,
+}
+
+impl Requirements {
+    /// Reads the enumerations (include/uapi/linux/bpf.h). Cost: a look at a few hundred enumerators.
+    pub fn new(types: &KernelTypes<'_>) -> Self {
+        let values = |name: &[u8]| {
+            let is_value = |name: &[u8]| !name.starts_with(b"__MAX_") && !name.starts_with(b"__BPF_FUNC_MAX");
+            Some(
+                types.enumerators(name)?.filter(|(name, _)| is_value(name)).map(|(_, value)| value).collect(),
+            )
+        };
+        Self {
+            helpers: values(b"bpf_func_id"),
+            programs: values(b"bpf_prog_type"),
+            attachments: values(b"bpf_attach_type"),
+            maps: values(b"bpf_map_type"),
+        }
+    }
+
+    /// Whether the kernel has the type of a program.
+    pub fn of_program(&self, section: Option<&Section<'_>>) -> Option<Finding> {
+        let definition = section?.definition;
+        let lacks = |known: &Option<FxHashSet<i64>>, number: u32| {
+            known.as_ref().is_some_and(|k| !k.contains(&number.into()))
+        };
+        let text = definition.name.trim_end_matches('+');
+        if lacks(&self.programs, definition.program as u32) {
+            let why = format!("the kernel has no programs of type {}", definition.program.name());
+            return Some(Finding::new(State::Loader, text, why).errno("EINVAL"));
+        }
+        let attach = definition.attach.filter(|attach| lacks(&self.attachments, *attach as u32))?;
+        let why = format!("the kernel has no attach type {}", attach.name());
+        Some(Finding::new(State::Loader, text, why).errno("EINVAL"))
+    }
+
+    /// Whether the kernel has what the code of a program that is reached calls and uses.
+    pub fn of_code(&self, checking: &Checking<'_, '_, '_>, reached: &Reached) -> Vec<Finding> {
+        let mut findings = vec![];
+        let mut met = FxHashSet::default();
+        for (place, number) in &reached.helpers {
+            let is_there = self.helpers.as_ref().is_none_or(|helpers| helpers.contains(&(*number).into()));
+            if !is_there && met.insert((0, *number)) {
+                let name = helpers::name(*number);
+                let text = checking.text(*place, &name);
+                let why = format!("the kernel has no helper {name}");
+                findings.push(checking.at(Finding::new(State::Helper, text, why).errno("EINVAL"), *place));
+            }
+        }
+        for (place, number) in &reached.kfuncs {
+            if let Some(finding) = checking.externs.kfunc(*number).filter(|_| met.insert((1, *number))) {
+                findings.push(checking.at(finding, *place));
+            }
+        }
+        for (place, number) in &reached.maps {
+            let Some(map) = checking.object.maps.get(*number as usize) else { continue };
+            let is_there = self.maps.as_ref().is_none_or(|maps| maps.contains(&map.kind.into()));
+            if !is_there && met.insert((2, *number)) {
+                let name = String::from_utf8_lossy(map.name).into_owned();
+                let why = format!("the kernel has no maps of the type of {name} (number {})", map.kind);
+                findings.push(checking.at(Finding::new(State::Loader, name, why).errno("EINVAL"), *place));
+            }
+        }
+        findings
+    }
+}
