@@ -51,6 +51,9 @@ mod version;
 
 #[doc(hidden)]
 pub mod bpftrace;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod policy;
 #[doc(hidden)]
 pub mod tapset;
 

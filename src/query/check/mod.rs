@@ -12,6 +12,9 @@ pub mod grid;
 pub mod needs;
 mod of_report;
 pub mod outcome;
+mod parameters;
+#[cfg(feature = "cli")]
+pub mod policy;
 mod probe_points;
 mod request;
 mod source;

@@ -5,6 +5,8 @@ use super::{Asked, bpftrace, check};
 use crate::bpftrace::ast::Script;
 use crate::bpftrace::parser;
 use crate::error::{Error, Result};
+#[cfg(feature = "cli")]
+use crate::policy::Hook;
 use crate::tapset::Definitions;
 use probeidx_format::View;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,9 @@ enum Content {
     Bpftrace(Box<Script>, String),
     /// A SystemTap script or a list of probe points: its parsing depends on the kernel.
     SystemTap(Vec<u8>),
+    /// The hooks of a TracingPolicy.
+    #[cfg(feature = "cli")]
+    Policy(Vec<Hook>),
     /// A BPF object, or a program that carries some.
     Bpf(BpfFile),
 }
@@ -42,6 +47,11 @@ impl Source {
                 let script = parser::parse(&text).map_err(|error| error.at(path))?;
                 Content::Bpftrace(Box::new(script), text)
             }
+            #[cfg(feature = "cli")]
+            () if is_policy(path, &bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                Content::Policy(crate::policy::parse(&text).map_err(|error| error.at(path))?)
+            }
             () => Content::SystemTap(bytes),
         };
         Ok(Self { path: path.to_owned(), content })
@@ -57,6 +67,8 @@ impl Source {
             Content::SystemTap(bytes) => {
                 Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
             }
+            #[cfg(feature = "cli")]
+            Content::Policy(hooks) => Ok(super::policy::judge(view, hooks)),
             Content::Bpf(file) => Ok(file.judge(view)),
         }
     }
@@ -67,4 +79,11 @@ fn is_bpftrace(path: &Path, bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"bpftrace").is_some();
     path.extension().is_some_and(|extension| extension == "bt") || is_called
+}
+
+/// Whether a file is a policy, by its name or its kind.
+#[cfg(feature = "cli")]
+fn is_policy(path: &Path, bytes: &[u8]) -> bool {
+    let is_called = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    is_called || memchr::memmem::find(bytes, b"kind: TracingPolicy").is_some()
 }

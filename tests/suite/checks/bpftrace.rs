@@ -23,8 +23,13 @@ fn run(db: &Path, name: &str, script: &str, options: &[&str]) -> Run {
 }
 
 /// The programs of a script with their states, each finding as `LINE:COLUMN STATE[ ERRNO]: REASON[ => INSTEAD]`.
-fn found(db: &Path, script: &str, options: &[&str]) -> Vec<String> {
-    let run = run(db, "a.bt", script, &[options, &["--json"]].concat());
+pub fn found(db: &Path, script: &str, options: &[&str]) -> Vec<String> {
+    found_in(db, "a.bt", script, options)
+}
+
+/// The same of a file of this name.
+pub fn found_in(db: &Path, name: &str, text: &str, options: &[&str]) -> Vec<String> {
+    let run = run(db, name, text, &[options, &["--json"]].concat());
     let mut lines = vec![];
     for line in run.out.lines() {
         let object: Value = serde_json::from_str(line).unwrap();

@@ -4,14 +4,13 @@ use crate::bpftrace::ast::{Kind, Point};
 use crate::pattern::Pattern;
 use crate::query::check::attach::Trampoline;
 use crate::query::check::outcome::{Finding, Severity, State};
-use crate::query::index::functions;
-use crate::query::index::symbols;
+use crate::query::check::parameters;
 use crate::query::resolve::tracepoint::{self, Tracepoint};
 use crate::query::spec::TraceSpec;
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
-use probeidx_format::record::{FunctionRecord, SymbolRecord};
+use probeidx_format::record::FunctionRecord;
 use probeidx_format::types::TypeKind;
 
 /// What a handler can read of the event itself.
@@ -198,7 +197,7 @@ impl<'a> Judged<'a, '_> {
                 _ => self.spell(finding, word, name),
             }
         }
-        if let [function, ..] = self.functions(module, name)[..] {
+        if let [function, ..] = parameters::functions(self.view, module, name.as_bytes())[..] {
             let variables = self.view.variables(function);
             let result = variables.return_type;
             let parameters = variables.filter(|v| v.parameter);
@@ -279,32 +278,13 @@ impl<'a> Judged<'a, '_> {
         }
     }
 
-    /// The functions whose code starts at the symbols of a name.
-    fn functions(&self, module: Option<&[u8]>, name: &str) -> Vec<FunctionRecord> {
-        let view = self.view;
-        let Some(name) = view.name(name.as_bytes()) else { return vec![] };
-        let only = module.map(|module| match module {
-            b"vmlinux" => functions::kernel(view),
-            module => functions::module(view, module),
-        });
-        let symbols = view.symbols_named(name).iter().filter_map(|id| {
-            let object = view.object_of_symbol(id);
-            let symbol = functions::symbol(view, id)?;
-            let is_meant = only.is_none_or(|only| only == Some(object))
-                && symbol.has(SymbolRecord::KEPT)
-                && symbols::is_code(view, object, symbol);
-            is_meant.then(|| functions::entry_at(view, object, symbol.pc.get()))?
-        });
-        symbols.filter_map(|placed| functions::function(view, placed.record)).collect()
-    }
-
     /// How many registers hold arguments of a function; `None` if that is not known.
     fn registers(&self, module: Option<&[u8]>, name: &str) -> Option<usize> {
         // The parameters of clones may have moved.
         if name.contains('.') {
             return None;
         }
-        let counts = self.functions(module, name).into_iter().map(|function| {
+        let counts = parameters::functions(self.view, module, name.as_bytes()).into_iter().map(|function| {
             let is_open = function.has(FunctionRecord::VARIADIC);
             let slots = || {
                 let parameters = self.view.variables(function).filter(|v| v.parameter);
