@@ -51,6 +51,15 @@ impl<'a> Bytes<'a> {
         })
     }
 
+    /// All bytes, at most 8, as one number.
+    pub(crate) fn number(&self) -> u64 {
+        let add = |number: u64, &byte: &u8| number << 8 | u64::from(byte);
+        match self.order {
+            ByteOrder::Little => self.data.iter().rev().fold(0, add),
+            ByteOrder::Big => self.data.iter().fold(0, add),
+        }
+    }
+
     /// `length` bytes from `offset` on.
     pub(crate) fn slice(&self, offset: u64, length: u64) -> Option<&'a [u8]> {
         let start = usize::try_from(offset).ok()?;

@@ -21,6 +21,7 @@ pub(crate) struct Section<'a> {
 pub(crate) struct Symbol<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) info: u8,
+    other: u8,
     pub(crate) section: u16,
     pub(crate) value: u64,
     pub(crate) size: u64,
@@ -61,6 +62,11 @@ impl Symbol<'_> {
 
     pub(crate) fn kind(&self) -> u8 {
         self.info & 15
+    }
+
+    /// Whether other objects do not see it: `STV_INTERNAL` (1) or `STV_HIDDEN` (2).
+    pub(crate) fn is_hidden(&self) -> bool {
+        matches!(self.other & 3, 1 | 2)
     }
 }
 
@@ -158,10 +164,11 @@ impl<'a> Elf<'a> {
     pub(crate) fn symbol(&self, index: u32) -> Option<Symbol<'a>> {
         let at = index as usize * SYMBOL;
         let record = Bytes::new(self.symbols.data.get(at..at + SYMBOL)?, self.order);
-        let info = *record.data.get(4)?;
+        let (info, other) = (*record.data.get(4)?, *record.data.get(5)?);
         Some(Symbol {
             name: self.symbol_names.string(record.u32(0)? as usize).unwrap_or_default(),
             info,
+            other,
 
             section: record.u16(6)?,
             value: record.u64(8)?,

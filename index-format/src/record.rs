@@ -553,6 +553,12 @@ impl FunctionRecord {
     pub const IN_BTF_SHIFT: u16 = 5;
     /// Takes further arguments: `...` (`DW_TAG_unspecified_parameters`, or a last parameter of BTF without type).
     pub const VARIADIC: u16 = 1 << 8;
+    /// A function of its name is a kfunc: BPF programs may call it.
+    pub const KFUNC: u16 = 1 << 9;
+    /// It is an LSM hook to which no program can be attached.
+    pub const DISABLED_HOOK: u16 = 1 << 10;
+    /// A function of its name may be made to fail (`ALLOW_ERROR_INJECTION`), or its result be changed.
+    pub const MAY_FAIL: u16 = 1 << 11;
 
     /// Its status in BTF.
     pub fn in_btf(&self) -> InBtf {

@@ -126,12 +126,18 @@ impl Base {
         Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| prototypes::prototypes(&btf))
     }
 
+    /// The name of a record; `None` if there is no such record.
+    pub fn name_of(&self, id: u32) -> Option<Vec<u8>> {
+        name_of(&Btf::known(&self.bytes, &self.offsets).ok()?, id)
+    }
+
     /// The named types of the kernel.
     pub fn named(&self) -> Vec<Named> {
         Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| named::named(&btf))
     }
 
-    /// Passes the functions and the named types of a module to `take`. See [`module`](Self::module).
+    /// Passes the functions, the named types and the names of the records of a module to `take`. See
+    /// [`module`](Self::module).
     ///
     /// # Errors
     /// Any error in it.
@@ -139,14 +145,15 @@ impl Base {
         &self,
         data: &[u8],
         excerpt: Option<&[u8]>,
-        take: impl FnOnce(&[(&[u8], Prototype)], Vec<Named>) -> T,
+        take: impl FnOnce(&[(&[u8], Prototype)], Vec<Named>, &dyn Fn(u32) -> Option<Vec<u8>>) -> T,
     ) -> Result<T, Fault> {
         let base = match excerpt {
             Some(excerpt) => Btf::parse(excerpt, None).map_err(in_excerpt)?.0,
             None => Btf::known(&self.bytes, &self.offsets)?,
         };
         let (btf, wrong) = Btf::parse(data, Some(&base))?;
-        wrong.map_or_else(|| Ok(take(&prototypes::prototypes(&btf), named::named(&btf))), Err)
+        let name_of = |id| name_of(&btf, id);
+        wrong.map_or_else(|| Ok(take(&prototypes::prototypes(&btf), named::named(&btf), &name_of)), Err)
     }
 
     /// Reads the BTF of a module into a batch, using its [`excerpt`] of the kernel's BTF if it has one.
@@ -174,6 +181,10 @@ impl Base {
         read(batch, &btf, &keys, object);
         Ok(())
     }
+}
+
+fn name_of(btf: &Btf<'_>, id: u32) -> Option<Vec<u8>> {
+    Some(btf.record(record::Id(id))?.name.to_vec())
 }
 
 fn in_excerpt(fault: Fault) -> Fault {

@@ -23,7 +23,7 @@ pub use fleet::{Action, Fleet};
 #[cfg(feature = "debuginfod")]
 pub use indexes::Fetch;
 pub use indexes::{Build, Capture, Diff, History, Stats};
-pub use places::{Blacklist, Callers, Find, Format, Lines, Resolve, Type};
+pub use places::{Blacklist, Bpf, Callers, Find, Format, Lines, Offered, Resolve, Type};
 pub use scripts::{Check, Runs, Tapset};
 pub use shell::{Complete, Completions, Man, Serve, Shell};
 
@@ -103,6 +103,8 @@ pub enum Command {
     Tapset(Tapset),
     /// List where the kernel refuses kprobes, and why
     Blacklist(Blacklist),
+    /// List what the kernel offers to BPF programs: kfuncs, helpers, LSM hooks, iterators, struct_ops, maps
+    Bpf(Bpf),
     /// Show the differences between two kernels
     Diff(Diff),
     /// Keep many kernels in one store: add, merge, remove, list, verify, report

@@ -10,6 +10,7 @@ pub mod session;
 mod addr;
 mod aliases;
 mod blacklist;
+mod bpf;
 mod build;
 mod callers;
 mod capture;
@@ -117,6 +118,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         Command::Tapset(tapset) => tapset::run(tapset, config, out),
         Command::Check(asked) => check::run(asked, config, out),
         Command::Blacklist(blacklist) => blacklist::run(blacklist, config, out),
+        Command::Bpf(asked) => bpf::run(asked, config, out),
         Command::Diff(asked) => diff::run(asked, config, out),
         Command::History(asked) => history::run(asked, config, out),
         Command::Kernels => index::kernels(config, out),

@@ -13,6 +13,7 @@ mod entry;
 mod exits;
 mod extent;
 pub mod layout;
+pub mod marks;
 mod riscv64;
 mod rules;
 mod s390x;

@@ -34,7 +34,7 @@ impl Prototypes {
     }
 }
 
-/// Sets the BTF status of functions with a symbol of exactly their name in an object with BTF: BTF has no clones. For
+/// Sets the flags of functions that the kernel lists for BPF, and the BTF status of functions with a symbol of exactly their name in an object with BTF: BTF has no clones. For
 /// a function in several objects, the worst status counts. Cost: one look at each placement, and at the types in
 /// prototypes.
 pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &StringIds) {
@@ -48,6 +48,18 @@ pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &Str
     for (function, status) in all {
         let worst = found.entry(function).or_insert(status);
         *worst = status.max(*worst);
+    }
+    let marked = facts.iter().flat_map(|object| &object.marks);
+    let marked: FxHashMap<StrId, u16> = marked.fold(FxHashMap::default(), |mut marked, (name, flag)| {
+        *marked.entry(ids.get(*name)).or_default() |= flag;
+        marked
+    });
+    if !marked.is_empty() {
+        for record in &mut model.functions.records {
+            if let Some(flags) = marked.get(&record.name) {
+                record.flags = U16::new(record.flags.get() | flags);
+            }
+        }
     }
     for (function, status) in found {
         let flags = &mut model.functions.records[function.index()].flags;

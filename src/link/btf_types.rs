@@ -33,8 +33,13 @@ pub fn link(model: &Model, facts: &[ObjectFacts]) -> Vec<BtfTypeRecord> {
     };
     let mut all: Vec<BtfTypeRecord> =
         facts.par_iter().enumerate().map(|(object, facts)| of_object((object, facts))).flatten().collect();
-    all.par_sort_unstable_by_key(|record| (record.type_id, record.object, record.state));
-    // What differs hides what is the same: it is not known which one is meant.
+    // A type hides a declaration of it; and what differs hides what is the same, as it is not known which one is meant.
+    let rank = |record: &BtfTypeRecord| match record.state() {
+        BtfTypeState::Declared => 0,
+        BtfTypeState::Same => 1,
+        BtfTypeState::Other => 2,
+    };
+    all.par_sort_unstable_by_key(|record| (record.type_id, record.object, rank(record)));
     all.reverse();
     all.dedup_by_key(|record| (record.type_id, record.object));
     all.reverse();

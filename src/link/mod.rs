@@ -41,6 +41,8 @@ pub struct ObjectFacts {
     pub prototypes: Option<btf::Prototypes>,
     /// The named types in its BTF.
     pub btf_types: Vec<Named>,
+    /// Names of functions with flags of [`FunctionRecord`]: see [`marks`](crate::code::marks).
+    marks: Vec<(GlobalStr, u16)>,
     /// For vmlinux: which symbols the kernel keeps.
     kept: Kept,
     /// For a user object.
@@ -129,9 +131,17 @@ impl ObjectFacts {
             tracepoints: TracepointFacts::default(),
             prototypes: None,
             btf_types: vec![],
+            marks: vec![],
             kept: Kept::of(kernel.version, kernel.config),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
+    }
+}
+
+impl ObjectFacts {
+    /// Adds names of functions with flags.
+    pub fn mark(&mut self, marks: &[(Vec<u8>, u16)], interner: &Interner) {
+        self.marks.extend(marks.iter().map(|(name, flag)| (interner.intern(name), *flag)));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What describes the functions of an object: DWARF, else BTF, else only its symbols.
 use crate::btf::named::Named;
 use crate::btf::{self, Base, Object};
-use crate::code;
+use crate::code::{self, marks};
 use crate::dwarf::facts::Batch;
 use crate::dwarf::{Fault, ObjectSource};
 use crate::error::{Error, ErrorKind, Result};
@@ -102,16 +102,29 @@ pub fn shapes(objects: &[&Elf<'_>]) -> Shapes {
     section(objects, ".BTF").and_then(|data| btf::shapes(data).ok()).unwrap_or_default()
 }
 
-/// The prototypes in a module's BTF, and its named types.
+/// What the BTF of a module says.
+pub struct OfModule {
+    pub prototypes: Prototypes,
+    pub named: Vec<Named>,
+    /// See [`marks`].
+    pub marks: Vec<(Vec<u8>, u16)>,
+}
+
+/// Reads the BTF of a module; `None` if it has none, or it is damaged.
 pub fn of_module(
     base: &Base,
-    objects: &[&Elf<'_>],
+    object: &Elf<'_>,
+    code: &Elf<'_>,
     interner: &Interner,
     faults: &mut Vec<Error>,
-) -> Option<(Prototypes, Vec<Named>)> {
-    let (data, excerpt) = (section(objects, ".BTF")?, section(objects, btf::excerpt::SECTION));
-    let read =
-        base.of_module(data, excerpt, |prototypes, named| (Prototypes::of(prototypes, interner), named));
+) -> Option<OfModule> {
+    let objects = [object, code];
+    let (data, excerpt) = (section(&objects, ".BTF")?, section(&objects, btf::excerpt::SECTION));
+    let read = base.of_module(data, excerpt, |prototypes, named, name_of| OfModule {
+        prototypes: Prototypes::of(prototypes, interner),
+        named,
+        marks: marks::read(object, code, true, name_of),
+    });
     read.map_err(|fault| faults.push(in_section(&fault))).ok()
 }
 

@@ -163,11 +163,13 @@ fn attempt(
                 Fallback::Symbols => None,
             };
             let of_module =
-                base.and_then(|base| description::of_module(base, &[object, code], interner, faults));
+                base.and_then(|base| description::of_module(base, object, code, interner, faults));
             let is_read = of_module.is_some();
-            if let Some((prototypes, named)) = of_module {
-                facts.prototypes = Some(prototypes).filter(|_| matches!(description, Description::Dwarf(_)));
-                facts.btf_types = named;
+            if let Some(of_module) = of_module {
+                facts.prototypes =
+                    Some(of_module.prototypes).filter(|_| matches!(description, Description::Dwarf(_)));
+                facts.btf_types = of_module.named;
+                facts.mark(&of_module.marks, interner);
             }
             facts.code.flags |= description::btf_flags(&[object, code], is_read, false, None);
             if code.section("__tracepoints").is_none() {

@@ -6,7 +6,7 @@ use super::open::open;
 use super::{Skipped, units};
 use crate::btf;
 use crate::code::layout::{self, Layout};
-use crate::code::{Evidence, Kernel};
+use crate::code::{Evidence, Kernel, marks};
 use crate::debug_files::Buffers;
 use crate::discover::Input;
 use crate::dwarf::SourceTree;
@@ -95,6 +95,10 @@ pub fn read<T: Send>(
                     base = description::of_prototypes(&[object, code], faults);
                     facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
                     facts.btf_types = base.as_ref().map(btf::Base::named).unwrap_or_default();
+                    if let Some(base) = &base {
+                        let marks = marks::read(object, code, false, &|id| base.name_of(id));
+                        facts.mark(&marks, interner);
+                    }
                 }
                 let is_linked = matches!(description, Description::Dwarf(_));
                 let is_read = base.is_some() || matches!(description, Description::Btf(_));
@@ -127,7 +131,10 @@ pub fn read<T: Send>(
             extracted.iter_mut().for_each(Extracted::forget_texts);
             match (description, &fallback) {
                 (Description::Dwarf(_), _) => fallback = Fallback::Nothing(base),
-                (_, Fallback::Btf(base)) => facts.btf_types = base.named(),
+                (_, Fallback::Btf(base)) => {
+                    facts.btf_types = base.named();
+                    facts.mark(&marks::read(object, code, false, &|id| base.name_of(id)), interner);
+                }
                 // Its BTF is damaged.
                 (_, Fallback::Symbols) => facts.code.flags &= !ObjectRecord::BTF,
                 _ => {}

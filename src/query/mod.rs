@@ -6,6 +6,7 @@ pub mod diff;
 pub mod explain;
 pub mod history;
 pub mod index;
+pub mod offers;
 pub mod report;
 pub mod resolve;
 pub mod runtime;

@@ -10,6 +10,7 @@ pub mod history;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;
+pub mod offers;
 pub mod report;
 pub mod steps;
 pub mod tapset;

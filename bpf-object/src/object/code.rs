@@ -23,7 +23,7 @@ pub struct Function<'a> {
     pub autoload: bool,
     /// Whether it stands in `.text`: then it is loaded with the programs that call it.
     pub is_subprogram: bool,
-    /// Whether it is global: the verifier then checks it by itself, for any arguments of its types.
+    /// Whether it is global and not hidden: the verifier then checks it by itself, for any arguments of its types.
     pub is_global: bool,
     /// The number of its section.
     pub(crate) section_index: usize,
@@ -104,7 +104,7 @@ pub(super) fn functions<'a>(elf: &Elf<'a>, refused: &mut Vec<Error>) -> Result<V
             full_section: section.name,
             autoload: name.is_none(),
             is_subprogram,
-            is_global,
+            is_global: is_global && !symbol.is_hidden(),
             section_index: index,
             start: u32::try_from(symbol.value / 8).unwrap_or(u32::MAX),
             code: instructions.iter().map(|&bytes| Instruction::decode(bytes, elf.order)).collect(),

@@ -1,7 +1,14 @@
 //! Which instructions of a program can be reached once its relocations are decided.
-use crate::object::{FunctionId, Object};
+mod flow;
+mod state;
+mod value;
+mod walk;
+
+use crate::object::{CoreRelocation, FunctionId, Object};
 use crate::relocate::Decision;
-use crate::section::Section;
+use rustc_hash::FxHashSet;
+use value::Value;
+use walk::{Patched, Walk};
 
 /// What is known of a kernel when its externs are asked for.
 pub trait Environment {
@@ -11,6 +18,12 @@ pub trait Environment {
 
     /// Whether the kernel has a variable or kfunc of `.ksyms`. `None` if it is not known.
     fn exists(&self, external: u32) -> Option<bool>;
+
+    /// Whether the verifier checks global subprograms only where they are called: from 6.8 on (`bpf: Validate global subprogs
+    /// lazily`). Before, each that is loaded with the program is checked.
+    fn checks_called_only(&self) -> bool {
+        false
+    }
 }
 
 /// An environment of which nothing is known.
@@ -61,13 +74,22 @@ pub struct Reached {
 pub struct ReachedRelocation {
     /// Its number in [`Object::relocations`](crate::object::Object::relocations).
     pub relocation: u32,
-    /// The `const volatile` variables on whose values it may hang: image and number of the variable there. Empty if it is
-    /// reached whatever they are.
-    pub variables: Vec<(u32, u32)>,
+    /// The `const volatile` variables on which that hangs; empty if it is reached whatever they are. Found only of
+    /// relocations that are not applied.
+    pub conditions: Vec<Assumption>,
+}
+
+/// Something that is taken to hold of a `const volatile` variable, which the loader may set before it loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Assumption {
+    /// Which: the number of the image, and of the variable in it.
+    pub variable: (u32, u32),
+    /// Whether it still has its initial value, or another.
+    pub is_initial: bool,
 }
 
 /// A read of the context: of the registers, the arguments, or the event that a program is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextRead {
     /// Where.
     pub place: Place,
@@ -77,13 +99,72 @@ pub struct ContextRead {
     pub size: u32,
 }
 
-/// Follows a program through its code and subprograms. `decisions` are those of all relocations of the object.
+/// Follows a program through its code and subprograms, by what is known of registers, the stack, constants and relocated
+/// guards. `decisions` are those of all relocations of the object.
+///
+/// What is not known lets both branches count. The verifier knows more (ranges of numbers), so that an instruction that it
+/// finds dead may be given as reached, but not the other way round. Bounded: at most 400,000 steps, eight times that where
+/// a condition is looked for.
 pub fn reach<E: Environment>(
-    _object: &Object<'_>,
-    _program: FunctionId,
-    _section: Option<&Section<'_>>,
-    _decisions: &[Decision],
-    _environment: &E,
+    object: &Object<'_>,
+    program: FunctionId,
+    decisions: &[Decision],
+    environment: &E,
 ) -> Reached {
-    todo!()
+    let linked = object.linked(program);
+    let code = Patched::new(object, &linked, decisions);
+    let walk = |assumption| {
+        let mut walk = Walk::new(object, &code, environment, assumption);
+        walk.enter(program, Value::Context(0));
+        if !environment.checks_called_only() {
+            let globals = linked.iter().skip(1).filter(|&&id| object.function(id).is_global);
+            globals.for_each(|&id| walk.enter(id, Value::Any));
+        }
+        walk.run()
+    };
+    let found = walk(None);
+    let mut reached = Reached {
+        relocations: Vec::new(),
+        helpers: sorted(&found.helpers),
+        kfuncs: sorted(&found.kfuncs),
+        maps: sorted(&found.maps),
+        externs: sorted(&found.externs),
+        context: sorted(&found.context),
+        is_bounded: found.is_bounded,
+    };
+    let place = |relocation: &CoreRelocation<'_>| Place {
+        function: relocation.function,
+        instruction: relocation.instruction,
+    };
+    for (number, relocation) in object.relocations.iter().enumerate() {
+        let is_unseen = found.is_bounded && linked.contains(&relocation.function);
+        if found.places.contains(&place(relocation)) || is_unseen {
+            reached.relocations.push(ReachedRelocation { relocation: number as u32, conditions: Vec::new() });
+        }
+    }
+    let is_broken = |number: u32| !matches!(decisions.get(number as usize), Some(Decision::Applied { .. }));
+    if !found.is_bounded && reached.relocations.iter().any(|r| is_broken(r.relocation)) {
+        for variable in sorted(&found.variables).into_iter().take(MAX_CONDITIONS) {
+            for is_initial in [true, false] {
+                // Not reached with the one, so it hangs on the other.
+                let without = walk(Some(Assumption { variable, is_initial: !is_initial }));
+                for r in reached.relocations.iter_mut().filter(|r| is_broken(r.relocation)) {
+                    let place = place(&object.relocations[r.relocation as usize]);
+                    if !without.is_bounded && !without.places.contains(&place) {
+                        r.conditions.push(Assumption { variable, is_initial });
+                    }
+                }
+            }
+        }
+    }
+    reached
+}
+
+/// How many variables are tried for a condition.
+const MAX_CONDITIONS: usize = 16;
+
+fn sorted<T: Copy + Ord>(set: &FxHashSet<T>) -> Vec<T> {
+    let mut all: Vec<T> = set.iter().copied().collect();
+    all.sort_unstable();
+    all
 }

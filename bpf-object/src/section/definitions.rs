@@ -49,6 +49,11 @@ pub fn definition(name: &[u8]) -> Option<&'static Definition> {
     })
 }
 
+/// All definitions, in libbpf's order.
+pub fn definitions() -> &'static [Definition] {
+    &DEFINITIONS
+}
+
 const fn row(
     name: &'static str,
     program: ProgramType,

@@ -3,7 +3,7 @@ mod definitions;
 mod kinds;
 mod scan;
 
-pub use definitions::{Definition, definition};
+pub use definitions::{Definition, definition, definitions};
 pub use kinds::{AttachType, ProgramType};
 
 use definitions::Form;

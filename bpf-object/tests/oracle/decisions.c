@@ -6,6 +6,9 @@
 // it ends at the first failure; what it calls decides. One line a relocation:
 //
 //     FUNCTION RELO INSN applied NEW CODE OFF IMM IMM2 | FUNCTION RELO INSN poisoned | FUNCTION RELO INSN failed
+//
+//     oracle parts OBJECT...         one line for each function, map and extern as libbpf reads them
+//     oracle sections NAME...        one line for each: the type of program, the attach type, whether it may sleep
 #include "libbpf.c"
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -67,11 +70,59 @@ static int run(const char *path, const char *btf_path)
 	return 0;
 }
 
+static void parts(const char *path)
+{
+	struct bpf_object *obj = bpf_object__open_file(path, NULL);
+	struct bpf_program *prog;
+	struct bpf_map *map;
+	int i;
+
+	if (!obj) {
+		printf("unopened\n");
+		return;
+	}
+	printf("license %s\n", obj->license);
+	for (i = 0; i < obj->nr_programs; i++) {
+		prog = &obj->programs[i];
+		printf("function %s %s %d %d %zu %zu\n", prog->name, prog->sec_name, prog->autoload,
+		       prog_is_subprog(obj, prog), prog->sec_insn_off, prog->sec_insn_cnt);
+	}
+	bpf_object__for_each_map(map, obj)
+		if (!bpf_map__is_internal(map) && !bpf_map__is_struct_ops(map))
+			printf("map %s %u %u %u %u %d %d\n", map->name, map->def.type, map->def.key_size,
+			       map->def.value_size, map->def.map_flags, map->btf_key_type_id,
+			       map->btf_value_type_id);
+	for (i = 0; i < obj->nr_extern; i++) {
+		struct extern_desc *ext = &obj->externs[i];
+
+		printf("extern %s %d %d %d\n", ext->name, ext->is_weak, ext->type == EXT_KCFG,
+		       ext->type == EXT_KCFG ? (int)ext->kcfg.type : (int)ext->ksym.type_id);
+	}
+	bpf_object__close(obj);
+}
+
+static void section(const char *name)
+{
+	const struct bpf_sec_def *def = find_sec_def(name);
+
+	if (def)
+		printf("%d %d %d\n", def->prog_type, def->expected_attach_type, (def->cookie & SEC_SLEEPABLE) != 0);
+	else
+		printf("unknown\n");
+}
+
 int main(int argc, char **argv)
 {
 	int i;
 
 	libbpf_set_print(quiet);
+	for (i = 2; i < argc; i++)
+		if (!strcmp(argv[1], "parts"))
+			parts(argv[i]);
+		else if (!strcmp(argv[1], "sections"))
+			section(argv[i]);
+	if (argc < 2 || !strcmp(argv[1], "parts") || !strcmp(argv[1], "sections"))
+		return 0;
 	for (i = 1; i + 1 < argc; i += 2)
 		run(argv[i], argv[i + 1]);
 	return 0;

@@ -1,4 +1,5 @@
-//! Every CO-RE relocation as libbpf itself decides it, for real and generated objects on real kernels.
+//! Objects, section names and every CO-RE relocation as libbpf itself has them, for real and generated objects on real
+//! kernels.
 //!
 //! ```text
 //! PROBEIDX_LIBBPF   libbpf's sources, 1.7 or later (github.com/libbpf/libbpf); libelf's and zlib's headers are needed
@@ -11,32 +12,133 @@ mod generate;
 
 use probeidx_bpf::btf::Btf;
 use probeidx_bpf::embedded;
-use probeidx_bpf::object::Object;
+use probeidx_bpf::object::{ExternKind, KconfigType, Object};
 use probeidx_bpf::relocate::{Decision, KernelBtf, relocate};
+use probeidx_bpf::section;
+use probeidx_bpf::types::TypeId;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// A relocation by function, number and instruction.
 type Key = (String, u32, u32);
 
-#[test]
-fn decisions_are_those_of_libbpf() {
+/// What is compared, or `None` where it is not there.
+struct Compared {
+    /// The program that asks libbpf.
+    oracle: PathBuf,
+    scratch: PathBuf,
+    kernels: Vec<PathBuf>,
+    /// Objects of real programs.
+    objects: Vec<Vec<u8>>,
+}
+
+fn compared(name: &str) -> Option<Compared> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let (Some(libbpf), Some(kernels)) = (folder("PROBEIDX_LIBBPF"), folder("PROBEIDX_BTF")) else {
         eprintln!("skipped: PROBEIDX_LIBBPF and PROBEIDX_BTF are not set");
-        return;
+        return None;
     };
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("oracle");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&scratch).unwrap();
-    let oracle = compile(&libbpf, &scratch);
-    let kernels = files(&kernels);
+    static ORACLE: OnceLock<PathBuf> = OnceLock::new();
+    let oracle = ORACLE.get_or_init(|| compile(&libbpf, &scratch)).clone();
     let mut objects: Vec<Vec<u8>> = Vec::new();
     for path in folder("PROBEIDX_OBJECTS").iter().flat_map(|folder| files(folder)) {
         let file = fs::read(path).unwrap();
         objects.extend(embedded(&file).into_iter().map(|range| file[range].to_vec()));
     }
+    Some(Compared { oracle, scratch, kernels: files(&kernels), objects })
+}
+
+#[test]
+fn parts_are_those_of_libbpf() {
+    let Some(Compared { oracle, scratch, objects, .. }) = compared("parts") else { return };
+    let mut lines = 0;
+    for bytes in &objects {
+        let path = scratch.join("object.o");
+        fs::write(&path, bytes).unwrap();
+        let output = Command::new(&oracle).arg("parts").arg(&path).output().unwrap();
+        let mut theirs: Vec<_> =
+            std::str::from_utf8(&output.stdout).unwrap().lines().map(str::to_string).collect();
+        let mut ours = parts(&Object::open(bytes).unwrap());
+        theirs.sort();
+        ours.sort();
+        assert_eq!(ours, theirs);
+        lines += ours.len();
+    }
+    eprintln!("{lines} functions, maps and externs of {} objects", objects.len());
+}
+
+/// The parts of an object, as `decisions.c` prints them.
+fn parts(object: &Object<'_>) -> Vec<String> {
+    let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+    assert!(object.refused.is_empty(), "{:?}", object.refused);
+    let mut lines = vec![format!("license {}", text(object.license))];
+    lines.extend(object.functions.iter().map(|f| {
+        let (autoload, is_subprogram) = (u8::from(f.autoload), u8::from(f.is_subprogram));
+        let (name, section) = (text(f.name), text(f.section));
+        format!("function {name} {section} {autoload} {is_subprogram} {} {}", f.start, f.code.len())
+    }));
+    lines.extend(object.maps.iter().map(|map| {
+        let id = |id: Option<TypeId>| id.unwrap_or_default().0;
+        let (key, value) = (id(map.key_type), id(map.value_type));
+        let name = text(map.name);
+        format!("map {name} {} {} {} {} {key} {value}", map.kind, map.key_size, map.value_size, map.flags)
+    }));
+    lines.extend(object.externs.iter().map(|external| {
+        let (is_option, kind) = match external.kind {
+            ExternKind::Kconfig(kind) => (1, kconfig_number(kind)),
+            ExternKind::Variable(id) | ExternKind::Kfunc(id) => (0, id.0),
+            ExternKind::Symbol => (0, 0),
+        };
+        format!("extern {} {} {is_option} {kind}", text(external.name), u8::from(external.is_weak))
+    }));
+    lines
+}
+
+/// `enum kcfg_type` of libbpf.
+fn kconfig_number(kind: KconfigType) -> u32 {
+    match kind {
+        KconfigType::Char => 1,
+        KconfigType::Bool => 2,
+        KconfigType::Integer { .. } => 3,
+        KconfigType::Tristate => 4,
+        KconfigType::Text(_) => 5,
+    }
+}
+
+#[test]
+fn sections_are_those_of_libbpf() {
+    let Some(Compared { oracle, .. }) = compared("sections") else { return };
+    let mut names = Vec::new();
+    for definition in section::definitions() {
+        let stem = definition.name.trim_end_matches('+');
+        names.extend(["", "/", "/x", "x", ".s", ".s/x", ".multi/x"].map(|end| format!("{stem}{end}")));
+        names.push(stem[..stem.len() - 1].to_string());
+    }
+    let output = Command::new(oracle).arg("sections").args(&names).output().unwrap();
+    let theirs = std::str::from_utf8(&output.stdout).unwrap().lines();
+    let ours =
+        names.iter().map(|name| match section::read(name.as_bytes()).map(|section| section.definition) {
+            Some(d) => {
+                let attach = d.attach.map_or(0, |attach| attach as u32);
+                format!("{} {attach} {}", d.program as u32, u8::from(d.is_sleepable))
+            }
+            None => "unknown".to_string(),
+        });
+    let both: Vec<_> = names.iter().zip(ours).zip(theirs).collect();
+    assert_eq!(both.len(), names.len());
+    for ((name, ours), theirs) in both {
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+#[test]
+fn decisions_are_those_of_libbpf() {
+    let Some(Compared { oracle, scratch, kernels, mut objects }) = compared("decisions") else { return };
     for (number, kernel) in kernels.iter().enumerate() {
         let btf = fs::read(kernel).unwrap();
         let btf = Btf::parse(&btf, None, "kernel").unwrap();

@@ -131,3 +131,63 @@ pub enum Format {
     /// JSON Lines, as with --json.
     Json,
 }
+
+/// `bpf`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx bpf kfunc 'bpf_task_*'\n  \
+                        probeidx bpf lsm file_open --kernel '*'\n  \
+                        probeidx bpf map")]
+pub struct Bpf {
+    /// What to list
+    #[arg(value_name = "KIND", default_value = "all")]
+    pub kind: Offered,
+    /// Names, with wildcards [default: all]
+    #[arg(value_name = "PATTERN")]
+    pub pattern: Option<String>,
+}
+
+/// What a kernel offers to BPF programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Offered {
+    /// Everything.
+    #[default]
+    All,
+    /// Functions that programs may call.
+    Kfunc,
+    /// Functions that programs may call by number.
+    Helper,
+    /// Hooks of the security modules.
+    Lsm,
+    /// What iterators walk over.
+    Iter,
+    /// Tables of functions that programs can implement.
+    #[value(name = "struct_ops")]
+    StructOps,
+    /// Functions whose result a program can modify.
+    #[value(name = "fmod_ret")]
+    FmodRet,
+    /// Types of programs.
+    Program,
+    /// Types of attachments.
+    Attach,
+    /// Types of maps.
+    Map,
+}
+
+impl Offered {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Kfunc => "kfunc",
+            Self::Helper => "helper",
+            Self::Lsm => "lsm",
+            Self::Iter => "iter",
+            Self::StructOps => "struct_ops",
+            Self::FmodRet => "fmod_ret",
+            Self::Program => "program",
+            Self::Attach => "attach",
+            Self::Map => "map",
+        }
+    }
+}

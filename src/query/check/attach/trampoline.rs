@@ -2,6 +2,7 @@
 use super::super::outcome::{Finding, Severity, State};
 use super::named::Named;
 use super::{Attacher, errno, refusal};
+use probeidx_format::record::FunctionRecord;
 
 /// What a trampoline runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +35,22 @@ impl Attacher<'_> {
             .map(|reason| refusal(name, "a trampoline", reason, errno::trampoline(reason)))
             .into_iter()
             .collect();
-        if findings.is_empty() && kind == Trampoline::Modifying && !name.starts_with(b"security_") {
-            let why = "not decided: which functions may be made to fail (ALLOW_ERROR_INJECTION) is not in the index";
-            findings.push(Finding::new(State::Undecided, String::from_utf8_lossy(name), why));
+        // `check_attach_modify_return` (kernel/bpf/verifier.c).
+        let may_fail = || name.starts_with(b"security_") || self.has_flag(name, FunctionRecord::MAY_FAIL);
+        if findings.is_empty() && kind == Trampoline::Modifying && !may_fail() {
+            let why = "its result cannot be modified: it is neither security_… nor ALLOW_ERROR_INJECTION";
+            findings
+                .push(Finding::new(State::Trampoline, String::from_utf8_lossy(name), why).errno("EINVAL"));
         }
         findings.extend(named.partial());
         findings.extend(named.module());
         findings
+    }
+
+    /// Whether a function of this name has a flag.
+    pub(in super::super) fn has_flag(&self, name: &[u8], flag: u16) -> bool {
+        let found = self.view.name(name).map(|name| self.view.functions_named(name)).unwrap_or_default();
+        found.into_iter().any(|at| self.view.functions.get(at).is_some_and(|function| function.has(flag)))
     }
 
     /// A hook of the security modules: BTF has `bpf_lsm_NAME` (include/linux/bpf_lsm.h).
@@ -55,6 +65,10 @@ impl Attacher<'_> {
             };
             return vec![Finding::new(State::Absent, text, reason).errno("ESRCH")];
         };
+        if self.has_flag(&function, FunctionRecord::DISABLED_HOOK) {
+            let reason = "no program can be attached to this hook (bpf_lsm_disabled_hooks)";
+            return vec![Finding::new(State::Trampoline, text, reason).errno("EINVAL")];
+        }
         let refused = self.judge.verdicts(*object, symbol.pc.get(), false).trampoline().reason();
         let mut findings: Vec<Finding> = refused
             .map(|reason| refusal(&function, "a trampoline", reason, errno::trampoline(reason)))

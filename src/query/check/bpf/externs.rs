@@ -2,16 +2,16 @@
 use super::super::outcome::{Finding, State};
 use super::types::KernelTypes;
 use crate::query::index::functions;
-use crate::version;
 use probeidx_bpf::Object;
 use probeidx_bpf::object::{Extern, ExternKind, KconfigType};
 use probeidx_bpf::reach::Environment;
 use probeidx_format::View;
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{FunctionRecord, SymbolRecord};
 
 /// The externs of an object on a kernel.
 pub struct Externs<'a> {
     all: Vec<Known<'a>>,
+    checks_called_only: bool,
 }
 
 struct Known<'a> {
@@ -36,12 +36,17 @@ impl<'a> Externs<'a> {
     /// Looks up all externs of an object. Cost: a binary search each.
     pub fn new(view: &View<'_>, types: &KernelTypes<'_>, object: &Object<'a>) -> Self {
         let value = |external: &Extern<'_>| match external.kind {
+            ExternKind::Kconfig(_) if external.name == b"LINUX_KERNEL_VERSION" => {
+                kernel_version(view, object)
+            }
             ExternKind::Kconfig(kind) => option(view, external.name, kind),
             ExternKind::Symbol => symbol(view, external.essential),
             ExternKind::Variable(_) => variable(view, types, external.essential),
             ExternKind::Kfunc(_) => kfunc(view, external.essential),
         };
-        Self { all: object.externs.iter().map(|one| Known { external: *one, value: value(one) }).collect() }
+        let all = object.externs.iter().map(|one| Known { external: *one, value: value(one) }).collect();
+        // Whether one is called, the verifier notes since then (include/linux/bpf.h, 6.8).
+        Self { all, checks_called_only: types.has_member(b"bpf_func_info_aux", b"called") }
     }
 
     /// What keeps libbpf from loading the object.
@@ -91,6 +96,9 @@ impl Known<'_> {
 }
 
 impl Environment for Externs<'_> {
+    fn checks_called_only(&self) -> bool {
+        self.checks_called_only
+    }
     fn option(&self, external: u32) -> Option<u64> {
         match self.all.get(external as usize)?.value {
             Value::Option { value, .. } => value,
@@ -105,19 +113,30 @@ impl Environment for Externs<'_> {
     }
 }
 
+/// `LINUX_KERNEL_VERSION` (`get_kernel_version`, libbpf 1.7): the version that a distribution writes beside the release, or
+/// that of the release. The index has the release, whose third number is often 0 where the kernel is a later stable one.
+fn kernel_version(view: &View<'_>, object: &Object<'_>) -> Value {
+    let release = String::from_utf8_lossy(view.release()).into_owned();
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
+    let numbers: Vec<u32> = release[..end].split('.').filter_map(|number| number.parse().ok()).collect();
+    let [major, minor, patch, ..] = numbers[..] else {
+        return Value::Refused("libbpf cannot read a version of three numbers from the kernel's release");
+    };
+    let first = major << 16 | minor << 8;
+    // Only a comparison with one of the stable kernels depends on which one it is.
+    let among = first + 1..=first + 255;
+    let is_asked =
+        object.functions.iter().flat_map(|f| &f.code).any(|one| among.contains(&one.imm.cast_unsigned()));
+    let value = match patch {
+        0 if is_asked => None,
+        _ => Some(u64::from(first + patch.min(255))),
+    };
+    Value::Option { value, is_set: true }
+}
+
 /// An option, or one of the values that libbpf makes (`bpf_object__resolve_externs`, libbpf 1.7).
 fn option(view: &View<'_>, name: &[u8], kind: KconfigType) -> Value {
     let known = |value: Option<u64>| Value::Option { value, is_set: true };
-    if name == b"LINUX_KERNEL_VERSION" {
-        let release = String::from_utf8_lossy(view.release()).into_owned();
-        let numbers = release.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
-        let count = numbers.split('.').filter(|number| !number.is_empty()).count();
-        return match version::version(&release) {
-            // Distributions write a version of their own beside it, which libbpf prefers.
-            Some(_) if count >= 3 => known(None),
-            _ => Value::Refused("libbpf cannot read a version of three numbers from the kernel's release"),
-        };
-    }
     if let Some(name) = name.strip_prefix(b"LINUX_HAS_") {
         let has = match name {
             b"SYSCALL_WRAPPER" => {
@@ -171,10 +190,15 @@ fn variable(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
     }
 }
 
-/// A kfunc: a function of the kernel that is registered for programs, which the index does not say.
+/// A kfunc: a function that is listed for programs. Kernels list them since 5.19, in a form that the index has.
 fn kfunc(view: &View<'_>, name: &[u8]) -> Value {
+    let found = view.name(name).map(|name| view.functions_named(name)).unwrap_or_default();
+    let is_listed =
+        found.into_iter().any(|at| view.functions.get(at).is_some_and(|f| f.has(FunctionRecord::KFUNC)));
     match symbol(view, name) {
+        _ if is_listed => Value::Exists(true),
         Value::Exists(false) => Value::Exists(false),
+        _ if view.functions.owners().iter().any(|f| f.has(FunctionRecord::KFUNC)) => Value::Exists(false),
         _ => Value::Unknown,
     }
 }

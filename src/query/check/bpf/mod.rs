@@ -141,7 +141,7 @@ impl<'a> Checking<'_, '_, 'a> {
         decisions: &[relocate::Decision],
     ) -> ProgramOutcome {
         let section = section::read(function.section);
-        let reached = reach::reach(self.object, id, section.as_ref(), decisions, self.externs);
+        let reached = reach::reach(self.object, id, decisions, self.externs);
         let start = Place { function: id, instruction: 0 };
         let own = attach_points::findings(self, function, section.as_ref())
             .into_iter()

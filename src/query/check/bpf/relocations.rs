@@ -5,7 +5,7 @@ use super::types::KernelTypes;
 use crate::nearest;
 use probeidx_bpf::Object;
 use probeidx_bpf::object::FunctionId;
-use probeidx_bpf::reach::{Place, Reached};
+use probeidx_bpf::reach::{Assumption, Place, Reached};
 use probeidx_bpf::relocate::{Decision, Failure, Mismatch, Poison, Reason, Relocator};
 use probeidx_bpf::types::Types;
 use rustc_hash::FxHashMap;
@@ -45,8 +45,8 @@ pub fn findings(checking: &Checking<'_, '_, '_>, program: FunctionId, reached: &
     let object = checking.object;
     let Some(btf) = &object.btf else { return vec![] };
     let relocator = Relocator::new(btf, object.byte_order(), checking.types);
-    let variables: FxHashMap<u32, &[(u32, u32)]> =
-        reached.relocations.iter().map(|one| (one.relocation, &one.variables[..])).collect();
+    let conditions: FxHashMap<u32, &[Assumption]> =
+        reached.relocations.iter().map(|one| (one.relocation, &one.conditions[..])).collect();
     let linked = object.linked(program);
     let mut findings: Vec<Finding> = vec![];
     for (number, (relocation, decided)) in (0..).zip(object.relocations.iter().zip(checking.decisions)) {
@@ -59,7 +59,7 @@ pub fn findings(checking: &Checking<'_, '_, '_>, program: FunctionId, reached: &
         let name = btf.get(relocation.type_id).map_or(&b""[..], |root| root.name);
         let name = String::from_utf8_lossy(name).into_owned();
         let text = checking.text(place, &name);
-        let is_reached = variables.get(&number);
+        let is_reached = conditions.get(&number);
         let finding = match decided.decision {
             _ if decided.is_unsure => {
                 let why =
@@ -82,9 +82,11 @@ pub fn findings(checking: &Checking<'_, '_, '_>, program: FunctionId, reached: &
             (_, None) => finding.guarded(),
             (_, Some([])) => finding,
             (_, Some(hang)) => {
-                let names = hang.iter().filter_map(|(image, variable)| {
-                    let variable = object.images.get(*image as usize)?.variables.get(*variable as usize)?;
-                    Some(String::from_utf8_lossy(variable.name).into_owned())
+                let names = hang.iter().filter_map(|one| {
+                    let (image, variable) = one.variable;
+                    let variable = object.images.get(image as usize)?.variables.get(variable as usize)?;
+                    let name = String::from_utf8_lossy(variable.name);
+                    Some(if one.is_initial { name.into_owned() } else { format!("{name}, if it is set") })
                 });
                 let names: Vec<String> = names.collect();
                 let reason =

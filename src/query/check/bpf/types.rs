@@ -74,6 +74,13 @@ impl<'a> KernelTypes<'a> {
         Some(view.members(id).iter().map(move |member| (view.string(member.name), member.value.get())))
     }
 
+    /// Whether a struct of this name has a member.
+    pub fn has_member(&self, name: &[u8], member: &[u8]) -> bool {
+        let view = self.view;
+        let has = |id| view.members(id).iter().any(|one| view.string(one.name) == member);
+        self.ids(name).into_iter().any(|(id, _)| has(id))
+    }
+
     /// The types of exactly this name.
     fn ids(&self, name: &[u8]) -> Vec<(IndexId, TypeRecord)> {
         let view = self.view;

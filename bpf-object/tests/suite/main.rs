@@ -1,0 +1,8 @@
+//! Hermetic tests: C compiled by clang, BTF made by hand, damaged files.
+mod btf;
+mod hostile;
+mod object;
+mod reach;
+mod relocate;
+mod section;
+mod support;
