@@ -50,6 +50,11 @@ pub mod symbol_name;
 mod version;
 
 #[doc(hidden)]
+pub mod bpftrace;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod policy;
+#[doc(hidden)]
 pub mod tapset;
 
 #[cfg(feature = "build")]

@@ -10,10 +10,12 @@ use std::path::PathBuf;
                         Examples:\n  probeidx check slab.stp --kernel '*'\n  \
                         probeidx check pfiles.stp --guru --arg 1\n  \
                         probeidx check *.stp --new 6.1.0-56-amd64 --since 6.1.0-55-amd64\n  \
+                        probeidx check tools/*.bt --min 6.1\n  \
                         echo 'vm.pagefault' | probeidx check -"
 )]
 pub struct Check {
-    /// Scripts (.stp), or lists of probe points with one a line and # before comments; - reads one from stdin
+    /// Scripts (.stp, .bt), BPF objects and programs that carry some, or lists of probe points with one a line and #
+    /// before comments; - reads one from stdin
     #[arg(value_name = "FILE", required_unless_present = "tapset")]
     pub files: Vec<PathBuf>,
     /// Check the tapsets of the index: dead aliases, broken locals, points that no kernel has, functions

@@ -7,10 +7,14 @@
 mod assumptions;
 pub mod attach;
 pub mod bpf;
+pub mod bpftrace;
 pub mod grid;
 pub mod needs;
 mod of_report;
 pub mod outcome;
+mod parameters;
+#[cfg(feature = "cli")]
+pub mod policy;
 mod probe_points;
 mod request;
 mod source;

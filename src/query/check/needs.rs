@@ -1,6 +1,6 @@
 //! Alternatives: programs of which one that works suffices.
 use super::grid::Row;
-use super::outcome::{ProgramOutcome, Severity, State};
+use super::outcome::ProgramOutcome;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
 
@@ -49,12 +49,7 @@ impl Need {
             let works = works.name.clone();
             let outcomes = files.iter_mut().filter_map(|row| row.outcomes.get_mut(kernel)?.as_mut().ok());
             for program in outcomes.flat_map(|outcome| &mut outcome.programs).filter(|p| self.has(p)) {
-                for finding in &mut program.findings {
-                    if finding.severity == Severity::Error && finding.state > State::Ok {
-                        finding.severity = Severity::Note;
-                        finding.reason.push_str(&format!("; {works} works, and one suffices"));
-                    }
-                }
+                program.forgive(&format!("{works} works, and one suffices"));
             }
         }
     }

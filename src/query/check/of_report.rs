@@ -22,6 +22,7 @@ fn program(point: &Point, file: &Path) -> ProgramOutcome {
         finding.path = (point.path != file).then(|| point.path.clone());
     }
     ProgramOutcome {
+        forgiven: None,
         name: point.point.clone(),
         line: point.place.line,
         column: point.place.column,

@@ -245,6 +245,8 @@ pub struct ProgramOutcome {
     pub findings: Vec<Finding>,
     /// How many addresses it is placed at, where the front end counts them.
     pub placed: Option<Placed>,
+    /// Its state, if it does not work and need not, as another one does.
+    pub forgiven: Option<State>,
 }
 
 /// The addresses that a program is placed at.
@@ -271,7 +273,19 @@ pub struct Placed {
 impl ProgramOutcome {
     /// Its state: that of the worst error; without one, whether it is partial or depends on what is not indexed.
     pub fn state(&self) -> State {
-        worst(&self.findings)
+        self.forgiven.unwrap_or_else(|| worst(&self.findings))
+    }
+
+    /// Forgives that it does not work: its errors are warnings, and say why. Its state stays.
+    pub fn forgive(&mut self, why: &str) {
+        if !self.state().is_failure() || self.forgiven.is_some() {
+            return;
+        }
+        self.forgiven = Some(self.state());
+        for finding in self.findings.iter_mut().filter(|f| f.severity == Severity::Error) {
+            finding.severity = Severity::Warning;
+            finding.reason.push_str(&format!("; {why}"));
+        }
     }
 
     /// Whether it fires somewhere: it loads, attaches, and an address is accepted.
@@ -291,9 +305,10 @@ pub struct FileOutcome {
 }
 
 impl FileOutcome {
-    /// The worst state of its programs, and of the file as a whole.
+    /// The worst state of its programs that are not forgiven, and of the file as a whole.
     pub fn state(&self) -> State {
-        let programs = self.programs.iter().map(ProgramOutcome::state).max();
+        let counted = self.programs.iter().filter(|program| program.forgiven.is_none());
+        let programs = counted.map(ProgramOutcome::state).max();
         programs.unwrap_or(State::Ok).max(worst(&self.findings))
     }
 
@@ -346,6 +361,16 @@ mod tests {
         assert!(!State::Partial.fails(false) && State::Partial.fails(true));
         assert!(!State::Unindexed.fails(false) && State::Unindexed.fails(true));
         assert!(!State::Ok.fails(true));
+    }
+
+    #[test]
+    fn what_is_forgiven_keeps_its_state_and_counts_for_nothing() {
+        let mut one = program(vec![Finding::new(State::Absent, "x", "y")]);
+        one.forgive("z works");
+        assert_eq!((one.state(), one.is_reachable()), (State::Absent, false));
+        assert_eq!((one.findings[0].severity, &*one.findings[0].reason), (Severity::Warning, "y; z works"));
+        let file = FileOutcome { programs: vec![one, program(vec![])], findings: vec![] };
+        assert_eq!(file.state(), State::Ok);
     }
 
     #[test]

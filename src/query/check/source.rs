@@ -1,8 +1,12 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
 use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
-use super::{Asked, check};
+use super::{Asked, bpftrace, check};
+use crate::bpftrace::ast::Script;
+use crate::bpftrace::parser;
 use crate::error::{Error, Result};
+#[cfg(feature = "cli")]
+use crate::policy::Hook;
 use crate::tapset::Definitions;
 use probeidx_format::View;
 use std::path::{Path, PathBuf};
@@ -16,8 +20,13 @@ pub struct Source {
 
 #[derive(Debug)]
 enum Content {
+    /// A bpftrace script, and its text.
+    Bpftrace(Box<Script>, String),
     /// A SystemTap script or a list of probe points: its parsing depends on the kernel.
     SystemTap(Vec<u8>),
+    /// The hooks of a TracingPolicy.
+    #[cfg(feature = "cli")]
+    Policy(Vec<Hook>),
     /// A BPF object, or a program that carries some.
     Bpf(BpfFile),
 }
@@ -31,9 +40,19 @@ impl Source {
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        let content = match bytes.starts_with(b"\x7fELF") {
-            true => Content::Bpf(BpfFile::read(path, bytes)?),
-            false => Content::SystemTap(bytes),
+        let content = match () {
+            () if bytes.starts_with(b"\x7fELF") => Content::Bpf(BpfFile::read(path, bytes)?),
+            () if is_bpftrace(path, &bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let script = parser::parse(&text).map_err(|error| error.at(path))?;
+                Content::Bpftrace(Box::new(script), text)
+            }
+            #[cfg(feature = "cli")]
+            () if is_policy(path, &bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                Content::Policy(crate::policy::parse(&text).map_err(|error| error.at(path))?)
+            }
+            () => Content::SystemTap(bytes),
         };
         Ok(Self { path: path.to_owned(), content })
     }
@@ -44,10 +63,27 @@ impl Source {
     /// Those of [`check`], for SystemTap.
     pub fn judge(&self, view: &View<'_>, library: Library<'_, '_>, asked: &Asked) -> Result<FileOutcome> {
         match &self.content {
+            Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text)),
             Content::SystemTap(bytes) => {
                 Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
             }
+            #[cfg(feature = "cli")]
+            Content::Policy(hooks) => Ok(super::policy::judge(view, hooks)),
             Content::Bpf(file) => Ok(file.judge(view)),
         }
     }
+}
+
+/// Whether a file is a bpftrace script, by its name or its first line.
+fn is_bpftrace(path: &Path, bytes: &[u8]) -> bool {
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"bpftrace").is_some();
+    path.extension().is_some_and(|extension| extension == "bt") || is_called
+}
+
+/// Whether a file is a policy, by its name or its kind.
+#[cfg(feature = "cli")]
+fn is_policy(path: &Path, bytes: &[u8]) -> bool {
+    let is_called = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    is_called || memchr::memmem::find(bytes, b"kind: TracingPolicy").is_some()
 }

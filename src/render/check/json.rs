@@ -37,6 +37,9 @@ fn program(file: &str, kernel: &KernelId, program: &ProgramOutcome) -> Value {
     let mut object = json!({"file": file, "program": program.name, "kernel": kernel.release,
         "build_id": kernel.build_id, "state": program.state().name(), "reachable": program.is_reachable(),
         "line": place(program.line), "column": place(program.column), "findings": findings});
+    if program.forgiven.is_some() {
+        object["forgiven"] = json!(true);
+    }
     if let (Some(placed), Some(object)) = (&program.placed, object.as_object_mut()) {
         let counts = [
             ("probes", placed.probes),

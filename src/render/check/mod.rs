@@ -13,6 +13,7 @@ use super::printable;
 use crate::query::check::grid::{Grid, Row, Shared};
 use crate::query::check::outcome::{Finding, Severity, State};
 use crate::query::history::{Families, KernelSet};
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// The most kernels that have a column each; of more, those with the same states share one.
@@ -32,8 +33,10 @@ pub fn text(grid: &Grid, shown: Shown, out: &mut dyn Write) -> io::Result<()> {
     let errors = || grid.files.iter().flat_map(|row| &row.outcomes).filter_map(|o| o.as_ref().err());
     let first = errors().next().map(ToString::to_string);
     for row in &grid.files {
-        for shared in row.findings().iter().filter(|s| !s.finding.guarded || shown.in_full) {
-            finding(&row.file, shared, &families, shown, out)?;
+        let mut shared = row.findings();
+        shared.retain(|shared| !shared.finding.guarded || shown.in_full);
+        for (shared, count) in if shown.in_full { each(&shared) } else { noted_once(&shared) } {
+            finding(&row.file, shared, count, &families, shown, out)?;
         }
         for (at, error) in row.outcomes.iter().enumerate().filter_map(|(at, o)| Some((at, o.as_ref().err()?)))
         {
@@ -45,33 +48,44 @@ pub fn text(grid: &Grid, shown: Shown, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The lines of a file: its worst states, then its programs that do not work everywhere.
+/// The lines of a file: its worst states, then the programs that do not work everywhere, then how many of the others work
+/// or are not indexed.
 fn table(row: &Row) -> Vec<Line> {
     let cells =
         row.outcomes.iter().map(|outcome| outcome.as_ref().map_or("unreadable", |o| o.state().name()));
     let file = printable(&row.file).into_owned();
     let mut lines = vec![Line { name: file, cells: cells.collect() }];
+    let word = |state: &Option<State>| state.map_or("-", State::name);
+    let cells = |states: &[Option<State>]| states.iter().map(word).collect::<Vec<_>>();
     let programs = row.programs();
-    // A program that is not there on a kernel, where others are, cannot be told from one that was not read.
-    let works = |states: &[Option<State>]| states.iter().flatten().all(|state| *state == State::Ok);
-    let (fine, others): (Vec<_>, Vec<_>) = programs.iter().partition(|program| works(&program.states));
-    if let ([], _) | ([_], true) = (&others[..], fine.is_empty()) {
-        if let [only] = &others[..] {
-            lines[0].name = format!("{} {}", lines[0].name, printable(only.name));
-        }
+    if let [only] = &programs[..] {
+        lines[0].name = format!("{} {}", lines[0].name, printable(only.name));
+        lines[0].cells = cells(&only.states);
         return lines;
     }
-    let word = |state: &Option<State>| state.map_or("-", State::name);
-    for program in others {
-        let name = format!("  {}", printable(program.name));
-        lines.push(Line { name, cells: program.states.iter().map(word).collect() });
+    let is_fine = |states: &[Option<State>]| states.iter().flatten().all(|state| *state <= State::Unindexed);
+    let mut others: Vec<(Vec<&'static str>, Vec<&str>)> = vec![];
+    for program in &programs {
+        let cells = cells(&program.states);
+        if !is_fine(&program.states) {
+            lines.push(Line { name: format!("  {}", printable(program.name)), cells });
+            continue;
+        }
+        match others.iter_mut().find(|(known, _)| *known == cells) {
+            Some((_, names)) => names.push(program.name),
+            None => others.push((cells, vec![program.name])),
+        }
     }
-    if !fine.is_empty() {
-        let name = match &fine[..] {
-            [one] => format!("  {}", printable(one.name)),
-            more => format!("  {} others", more.len()),
+    // All programs are in the line of the file.
+    if lines.len() == 1 && others.len() <= 1 {
+        return lines;
+    }
+    for (cells, names) in others {
+        let name = match names[..] {
+            [one] => format!("  {}", printable(one)),
+            _ => format!("  {} others", names.len()),
         };
-        lines.push(Line { name, cells: vec!["ok"; row.outcomes.len()] });
+        lines.push(Line { name, cells });
     }
     lines
 }
@@ -119,10 +133,35 @@ fn columns(lines: &[Line], families: &Families<'_>, shown: Shown) -> Vec<(String
     columns.into_iter().map(|(_, set)| (kernels(&set, families, shown), set)).collect()
 }
 
+/// Each finding, for one program.
+fn each<'f, 'g>(all: &'f [Shared<'g>]) -> Vec<(&'f Shared<'g>, usize)> {
+    all.iter().map(|shared| (shared, 1)).collect()
+}
+
+/// Of notes that say the same of many programs, the first, with their number.
+fn noted_once<'f, 'g>(all: &'f [Shared<'g>]) -> Vec<(&'f Shared<'g>, usize)> {
+    let mut kept: Vec<(&Shared<'g>, usize)> = vec![];
+    let mut known = HashMap::new();
+    for shared in all {
+        let Finding { severity, state, reason, .. } = shared.finding;
+        if *severity != Severity::Note || shared.program != Some(&*shared.finding.source) {
+            kept.push((shared, 1));
+            continue;
+        }
+        let at = *known.entry((state, reason, &shared.kernels)).or_insert(kept.len());
+        match kept.get_mut(at) {
+            Some((_, count)) => *count += 1,
+            None => kept.push((shared, 1)),
+        }
+    }
+    kept
+}
+
 /// `biolatency.bt:21:1: kprobe:blk_account_io_start: all copies are inlined (ENOENT)`, on which kernels, what instead.
 fn finding(
     file: &str,
     shared: &Shared<'_>,
+    count: usize,
     families: &Families<'_>,
     shown: Shown,
     out: &mut dyn Write,
@@ -140,7 +179,8 @@ fn finding(
     let errno = finding.errno.map_or(String::new(), |errno| format!(" ({errno})"));
     let guarded = if finding.guarded { "; never reached" } else { "" };
     let (source, reason) = (printable(&finding.source), printable(&finding.reason));
-    writeln!(out, "{place}: {severity}{within}{source}: {reason}{errno}{guarded}")?;
+    let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    writeln!(out, "{place}: {severity}{within}{source}{more}: {reason}{errno}{guarded}")?;
     if families.kernels().len() > 1 {
         writeln!(out, "  on {}", kernels(set, families, shown))?;
     }

@@ -25,7 +25,8 @@ pub mod placements;
 pub mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod tracepoints;
-mod trampolines;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod trampolines;
 #[cfg(feature = "cli")]
 pub mod types;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

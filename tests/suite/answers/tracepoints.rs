@@ -13,7 +13,7 @@ const OLD: &str = "6.1.0-test";
 const NEW: &str = "6.12.0-test";
 
 /// Linked to one place.
-static FIXED: LazyLock<Indexed> = LazyLock::new(|| whole(compile(OLD, Fixed)));
+pub static FIXED: LazyLock<Indexed> = LazyLock::new(|| whole(compile(OLD, Fixed)));
 
 /// The kernel with its module.
 pub fn kernel() -> Tree {

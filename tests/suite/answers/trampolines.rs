@@ -5,7 +5,7 @@ use crate::support::tables::{self, Kernel, NEW, OLD, text};
 use std::process::Command;
 
 /// Indexes a kernel with its BTF, or without; `None` without pahole.
-fn indexed(kernel: Kernel, has_btf: bool, configuration: &str) -> Option<Indexed> {
+pub fn indexed(kernel: Kernel, has_btf: bool, configuration: &str) -> Option<Indexed> {
     let kernel = Kernel { has_prototypes: true, ..kernel };
     let tree = kernel.compile();
     if has_btf {
@@ -21,7 +21,7 @@ fn indexed(kernel: Kernel, has_btf: bool, configuration: &str) -> Option<Indexed
     Some(tables::index(tree))
 }
 
-const CONFIGURATION: &str = "CONFIG_KPROBES=y\nCONFIG_DYNAMIC_FTRACE=y\nCONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y\nCONFIG_DEBUG_INFO_BTF=y\n";
+pub const CONFIGURATION: &str = "CONFIG_KPROBES=y\nCONFIG_DYNAMIC_FTRACE=y\nCONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y\nCONFIG_DEBUG_INFO_BTF=y\n";
 
 fn says(indexed: &Indexed, function: &str) -> String {
     let place = indexed.place(function);

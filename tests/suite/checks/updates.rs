@@ -59,7 +59,7 @@ fn of_alternatives_one_suffices() {
     let run = check("stays\nno_such\n", &[&all[..], &["--need", "stays|no_such"]].concat());
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
-        run.out.contains("note: no_such: nothing matches no_such; stays works, and one suffices"),
+        run.out.contains("warning: no_such: nothing matches no_such; stays works, and one suffices"),
         "{run:?}"
     );
     // Neither is there on the older kernels.

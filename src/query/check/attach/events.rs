@@ -66,7 +66,7 @@ impl<'a> Attacher<'a> {
         let module = String::from_utf8_lossy(found.module()?);
         let reason = format!("it is in module {module}, which has to be loaded");
         let name = String::from_utf8_lossy(found.name());
-        Some(Finding::new(State::Unindexed, name, reason).severity(Severity::Note))
+        Some(Finding::new(State::Module, name, reason).severity(Severity::Note))
     }
 }
 

@@ -80,19 +80,23 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
 
     /// Of which module it is, and which modules it collides with.
     pub fn module(&self) -> Option<Finding> {
-        let note =
-            |reason: String| Finding::new(State::Unindexed, self.text(), reason).severity(Severity::Note);
+        let note = |state, reason: String| Finding::new(state, self.text(), reason).severity(Severity::Note);
         if let Some(first) = self.collisions.first() {
             let (name, more) = (self.module_name(*first), self.collisions.len() - 1);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            return Some(note(format!(
+            let reason = format!(
                 "module {name}{more} has a function of this name too: it is ambiguous once that is loaded"
-            )));
+            );
+            return Some(note(State::Ambiguous, reason));
         }
         let (object, _) = self.symbols.first()?;
         let is_kernel = functions::kernel(self.view) == Some(*object);
-        (!is_kernel)
-            .then(|| note(format!("it is in module {}, which has to be loaded", self.module_name(*object))))
+        (!is_kernel).then(|| {
+            note(
+                State::Module,
+                format!("it is in module {}, which has to be loaded", self.module_name(*object)),
+            )
+        })
     }
 
     /// Why no symbol has the name: another one has the code, all of it is inlined, or there is no such function.

@@ -156,7 +156,7 @@ impl<'a> Checking<'_, '_, 'a> {
             line: line.map_or(0, |line| line.line),
             column: line.map_or(0, |line| line.column),
             findings,
-            placed: None,
+            ..ProgramOutcome::default()
         }
     }
 
