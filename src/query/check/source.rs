@@ -1,6 +1,7 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
 use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
+use super::spec_list::is_script;
 use super::{Asked, bpftrace, check};
 use crate::bpftrace::ast::Script;
 use crate::bpftrace::parser;
@@ -65,7 +66,8 @@ impl Source {
         match &self.content {
             Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text)),
             Content::SystemTap(bytes) => {
-                Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
+                let is_list = !is_script(&self.path, bytes);
+                Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path, is_list))
             }
             #[cfg(feature = "cli")]
             Content::Policy(hooks) => Ok(super::policy::judge(view, hooks)),
