@@ -37,9 +37,8 @@ const MAX_TRIED: usize = 16384;
 
 /// Whether the type is `ET_REL` and the machine `EM_BPF`, in the order that the header names.
 fn is_bpf(file: &[u8]) -> bool {
-    match file.first_chunk::<20>() {
-        Some([_, _, _, _, _, 1, .., 1, 0, 247, 0]) => true,
-        Some([_, _, _, _, _, 2, .., 0, 1, 0, 247]) => true,
-        _ => false,
-    }
+    matches!(
+        file.first_chunk::<20>(),
+        Some([_, _, _, _, _, 1, .., 1, 0, 247, 0] | [_, _, _, _, _, 2, .., 0, 1, 0, 247])
+    )
 }

@@ -1,14 +1,18 @@
 //! Which instructions of a program can be reached once its relocations are decided.
 mod flow;
+mod helpers;
+mod memory;
+mod patched;
 mod state;
 mod value;
 mod walk;
 
 use crate::object::{CoreRelocation, FunctionId, Object};
 use crate::relocate::Decision;
+use patched::Patched;
 use rustc_hash::FxHashSet;
 use value::Value;
-use walk::{Patched, Walk};
+use walk::Walk;
 
 /// What is known of a kernel when its externs are asked for.
 pub trait Environment {
@@ -65,6 +69,10 @@ pub struct Reached {
     pub externs: Vec<(Place, u32)>,
     /// Reads of the context.
     pub context: Vec<ContextRead>,
+    /// Offsets into memory of the kernel that no relocation says, in bytes: of a load, or of what a helper is told to read.
+    /// Pointers are those of the context and what is read through them; which of them lead to a user's memory or to
+    /// something that does not change is not known here.
+    pub plain_offsets: Vec<(Place, i32)>,
     /// Whether a bound was met, and all instructions that were not seen count as reached.
     pub is_bounded: bool,
 }
@@ -130,6 +138,7 @@ pub fn reach<E: Environment>(
         maps: sorted(&found.maps),
         externs: sorted(&found.externs),
         context: sorted(&found.context),
+        plain_offsets: sorted(&found.plain),
         is_bounded: found.is_bounded,
     };
     let place = |relocation: &CoreRelocation<'_>| Place {

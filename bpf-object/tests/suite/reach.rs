@@ -234,3 +234,38 @@ fn what_reached_code_does_is_listed() {
     assert_eq!(context, [(8, 4), (104, 8), (112, 8)]);
     assert!(reached.context.iter().any(|read| read.place.function != FunctionId(0)));
 }
+
+#[test]
+fn offsets_without_a_relocation_are_listed() {
+    let offsets = |body: &str| {
+        let source = format!(
+            "struct plain {{ u64 a; u64 b; struct plain *next; }};
+             static long (*read_user)(void *dst, u32 size, const void *from) = (void *)112;
+             static void *(*current)(void) = (void *)35;
+             SEC(\"kprobe/f\") int f(void **ctx) {{ struct task *p = ctx[0]; struct plain *q = ctx[1], *r;
+             {body} return 0; }}"
+        );
+        let (_, reached) = followed(&source, &Unknown)?;
+        Some(reached.plain_offsets.iter().map(|(_, offset)| *offset).collect::<Vec<_>>())
+    };
+    let Some(plain) = offsets("probe_read((void *)&sink, 8, &q->b);") else { return };
+    assert_eq!(plain, [8]);
+    // Through what is read, through a direct load, and of the current task.
+    assert_eq!(
+        offsets("probe_read(&r, 8, &q->next); probe_read((void *)&sink, 8, &r->b);"),
+        Some(vec![16, 8])
+    );
+    assert_eq!(offsets("sink = q->next->b;"), Some(vec![16, 8]));
+    assert_eq!(offsets("probe_read((void *)&sink, 8, current() + 40);"), Some(vec![40]));
+    for none in [
+        "probe_read((void *)&sink, 4, &p->pid);",
+        "probe_read((void *)&sink, 4, &p->state);",
+        "sink = p->state;",
+        "probe_read((void *)&sink, 8, q);",
+        "read_user((void *)&sink, 8, &q->b);",
+        "if (EXISTS(p->gone)) probe_read((void *)&sink, 8, &q->b);",
+        "for (volatile int i = 0; i < 3; i++) probe_read((void *)&sink, 4, &p->state);",
+    ] {
+        assert_eq!(offsets(none), Some(vec![]), "{none}");
+    }
+}
