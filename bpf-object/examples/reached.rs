@@ -35,6 +35,13 @@ fn main() {
                 if failed > 0 || reached.is_bounded {
                     println!("{path} {name}: {failed} failed, {} reached{bound}", all.len());
                 }
+                for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
+                    let (place, offset) = (plain.place, plain.offset);
+                    let text = object
+                        .line(place.function, place.instruction)
+                        .map(|l| String::from_utf8_lossy(l.text).trim().to_string());
+                    println!("{path} {name}: plain offset {offset} {text:?}");
+                }
                 for r in all {
                     let relocation = &object.relocations[r.relocation as usize];
                     let line = object.line(relocation.function, relocation.instruction);

@@ -31,7 +31,7 @@ pub(super) fn is_kernel_read(helper: Option<u32>) -> bool {
 
 /// What a helper gives: current tasks are memory of the kernel (get_current_task, get_current_task_btf).
 pub(super) fn result(helper: Option<u32>) -> Value {
-    if matches!(helper, Some(35 | 158)) { Value::Kernel(0) } else { Value::Other }
+    if matches!(helper, Some(35 | 158)) { Value::Kernel(0, false) } else { Value::Other }
 }
 
 /// What a call writes to the stacks it is given pointers to.

@@ -4,7 +4,7 @@ use crate::object::{ExternKind, ImageKind, Reference};
 use crate::reach::state::State;
 use crate::reach::value::Value;
 use crate::reach::walk::Walk;
-use crate::reach::{ContextRead, Environment, Place};
+use crate::reach::{ContextRead, Environment, Place, PlainOffset};
 
 impl<E: Environment> Walk<'_, '_, E> {
     /// What a load of a 64-bit constant gives: a number, or the address of what it refers to.
@@ -48,14 +48,14 @@ impl<E: Environment> Walk<'_, '_, E> {
             _ if is_broken => Value::Other,
             Value::Context(base) => {
                 self.found.context.insert(ContextRead { place, offset: base.saturating_add(off), size });
-                if size == 8 { Value::Kernel(0) } else { Value::Other }
+                if size == 8 { Value::Kernel(0, false) } else { Value::Other }
             }
-            Value::Kernel(base) => {
+            Value::Kernel(base, in_field) => {
                 let offset = base.saturating_add(off);
                 if offset != 0 && !self.code.is_offset(place) {
-                    self.found.plain.insert((place, offset));
+                    self.found.plain.insert(PlainOffset { place, offset, in_field });
                 }
-                if size == 8 { Value::Kernel(0) } else { Value::Other }
+                if size == 8 { Value::Kernel(0, false) } else { Value::Other }
             }
             Value::Stack(frame, offset) => {
                 let value = state.load(frame, offset.and_then(|offset| offset.checked_add(off)), size);

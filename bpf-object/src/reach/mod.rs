@@ -69,10 +69,8 @@ pub struct Reached {
     pub externs: Vec<(Place, u32)>,
     /// Reads of the context.
     pub context: Vec<ContextRead>,
-    /// Offsets into memory of the kernel that no relocation says, in bytes: of a load, or of what a helper is told to read.
-    /// Pointers are those of the context and what is read through them; which of them lead to a user's memory or to
-    /// something that does not change is not known here.
-    pub plain_offsets: Vec<(Place, i32)>,
+    /// Offsets into memory of the kernel that no relocation says.
+    pub plain_offsets: Vec<PlainOffset>,
     /// Whether a bound was met, and all instructions that were not seen count as reached.
     pub is_bounded: bool,
 }
@@ -105,6 +103,19 @@ pub struct ContextRead {
     pub offset: i32,
     /// In bytes.
     pub size: u32,
+}
+
+/// An offset that is added to a pointer of the context, or to one that is read through such a pointer, without a
+/// relocation: the layout of another kernel may be another. Which pointers lead to a user's memory, or to something that
+/// does not change, is not known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlainOffset {
+    /// The load, or the call of a helper that reads.
+    pub place: Place,
+    /// In bytes, of all that is added.
+    pub offset: i32,
+    /// Whether a relocation went to a field first: the offset is then likely of an element in it.
+    pub in_field: bool,
 }
 
 /// Follows a program through its code and subprograms, by what is known of registers, the stack, constants and relocated

@@ -18,8 +18,9 @@ pub(super) enum Value {
     Image(u32, u32),
     /// What an extern's address leads to.
     Extern(u32),
-    /// Perhaps a pointer into memory of the kernel: what is added to it without a relocation.
-    Kernel(i32),
+    /// Perhaps a pointer into memory of the kernel: what is added to it without a relocation, and whether a relocation
+    /// added something too.
+    Kernel(i32, bool),
     /// Anything but a pointer to the stack.
     Other,
     /// Anything.
@@ -82,7 +83,7 @@ impl Value {
             Constant(value) => Constant(value.wrapping_add_signed(number)),
             Context(from) => moved(from).map_or(Other, Context),
             Stack(frame, from) => Stack(frame, from.and_then(moved)),
-            Kernel(from) => moved(from).map_or(Other, Kernel),
+            Kernel(from, in_field) => moved(from).map_or(Other, |to| Kernel(to, in_field)),
             Image(image, from) => {
                 offset.and_then(|offset| from.checked_add_signed(offset)).map_or(Other, |to| Image(image, to))
             }
@@ -100,8 +101,8 @@ pub(super) fn arithmetic(instruction: Instruction, first: Value, operand: Value)
         // mov; with an offset it extends the sign of fewer bits.
         (0xb, _, _) if is_wide && instruction.off == 0 => return operand,
         // A field is gone to by its relocation: that is no plain offset.
-        (0x0, Kernel(_), Relocated(_)) if is_wide => return first,
-        (0x0, Relocated(_), Kernel(_)) if is_wide => return operand,
+        (0x0, Kernel(offset, _), Relocated(_)) if is_wide => return Kernel(offset, true),
+        (0x0, Relocated(_), Kernel(offset, _)) if is_wide => return Kernel(offset, true),
         _ => {}
     }
     let plain = |value: Value| value.number().map_or(value, Constant);
@@ -206,7 +207,7 @@ pub(super) fn is_taken(instruction: Instruction, first: Value, operand: Value) -
 /// What is known of the first operand after a comparison with a number, taken or not.
 pub(super) fn refined(instruction: Instruction, first: Value, number: u64, taken: bool) -> Value {
     let is_equality = matches!(instruction.code >> 4, 0x1 | 0x5);
-    if !is_equality || instruction.class() != class::JMP || !matches!(first, Other | Not(_) | Kernel(_)) {
+    if !is_equality || instruction.class() != class::JMP || !matches!(first, Other | Not(_) | Kernel(..)) {
         return first;
     }
     let is_equal = (instruction.code >> 4 == 0x1) == taken;

@@ -6,7 +6,7 @@ use crate::reach::helpers;
 use crate::reach::patched::Patched;
 use crate::reach::state::{Frame, State};
 use crate::reach::value::{self, Value};
-use crate::reach::{Assumption, ContextRead, Environment, Place};
+use crate::reach::{Assumption, ContextRead, Environment, Place, PlainOffset};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many instructions are followed. Programs of libbpf-tools take some thousands.
@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub(super) maps: FxHashSet<(Place, u32)>,
     pub(super) externs: FxHashSet<(Place, u32)>,
     pub(super) context: FxHashSet<ContextRead>,
-    pub(super) plain: FxHashSet<(Place, i32)>,
+    pub(super) plain: FxHashSet<PlainOffset>,
     /// The volatile constants that are read: image and number of the variable.
     pub(super) variables: FxHashSet<(u32, u32)>,
     /// Whether it ended before everything was followed: everything then counts as reached.
@@ -255,14 +255,14 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
         let (to, size) = (state.register(1), state.register(2).number());
         helpers::forget_written(helper, state);
         if helpers::is_kernel_read(helper) {
-            if let Value::Kernel(offset) = state.register(3)
+            if let Value::Kernel(offset, in_field) = state.register(3)
                 && offset != 0
             {
-                self.found.plain.insert((place, offset));
+                self.found.plain.insert(PlainOffset { place, offset, in_field });
             }
             // What is read may be a pointer to follow.
             if let (Value::Stack(frame, Some(offset)), Some(8)) = (to, size) {
-                state.store(frame, Some(offset), 8, Value::Kernel(0));
+                state.store(frame, Some(offset), 8, Value::Kernel(0, false));
             }
         }
         state.set(0, helpers::result(helper));

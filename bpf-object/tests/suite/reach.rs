@@ -246,17 +246,19 @@ fn offsets_without_a_relocation_are_listed() {
              {body} return 0; }}"
         );
         let (_, reached) = followed(&source, &Unknown)?;
-        Some(reached.plain_offsets.iter().map(|(_, offset)| *offset).collect::<Vec<_>>())
+        Some(reached.plain_offsets.iter().map(|plain| (plain.offset, plain.in_field)).collect::<Vec<_>>())
     };
     let Some(plain) = offsets("probe_read((void *)&sink, 8, &q->b);") else { return };
-    assert_eq!(plain, [8]);
+    assert_eq!(plain, [(8, false)]);
     // Through what is read, through a direct load, and of the current task.
     assert_eq!(
         offsets("probe_read(&r, 8, &q->next); probe_read((void *)&sink, 8, &r->b);"),
-        Some(vec![16, 8])
+        Some(vec![(16, false), (8, false)])
     );
-    assert_eq!(offsets("sink = q->next->b;"), Some(vec![16, 8]));
-    assert_eq!(offsets("probe_read((void *)&sink, 8, current() + 40);"), Some(vec![40]));
+    assert_eq!(offsets("sink = q->next->b;"), Some(vec![(16, false), (8, false)]));
+    assert_eq!(offsets("probe_read((void *)&sink, 8, current() + 40);"), Some(vec![(40, false)]));
+    let element = "probe_read((void *)&sink, 4, (char *)&p->state + 2);";
+    assert_eq!(offsets(element), Some(vec![(2, true)]));
     for none in [
         "probe_read((void *)&sink, 4, &p->pid);",
         "probe_read((void *)&sink, 4, &p->state);",
