@@ -3,18 +3,21 @@ mod code;
 mod data;
 mod externs;
 mod maps;
+mod references;
 mod relocations;
 
-pub use code::{Function, FunctionId, Reference};
+pub use code::{Function, FunctionId};
 pub use data::{Image, ImageKind, ImageVariable};
 pub use externs::{Extern, ExternKind, KconfigType};
 pub use maps::{Map, MapOrigin, StructOps};
+pub use references::Reference;
 pub use relocations::CoreRelocation;
 
 use crate::btf::{Btf, Ext, LineRecord};
 use crate::bytes::ByteOrder;
 use crate::elf::{self, Elf};
 use crate::error::{Error, Result, shown};
+use references::Targets;
 
 /// An opened object. It borrows the file.
 #[derive(Clone, Debug)]
@@ -66,7 +69,8 @@ impl<'a> Object<'a> {
         let maps = maps::maps(&elf, btf.as_ref(), &mut refused)?;
         let externs = externs::externs(&elf, btf.as_ref(), &mut refused);
         let images = data::images(&elf, btf.as_ref());
-        code::refer(&elf, &mut functions, &maps, &externs, &images, &mut refused)?;
+        let targets = Targets::new(&elf, &maps, &externs, &images);
+        targets.refer(&mut functions, &mut refused)?;
         let struct_ops = maps::struct_ops(&elf, btf.as_ref(), &functions);
         let mut relocations = Vec::new();
         if let Some(btf) = &btf {
@@ -116,6 +120,8 @@ impl<'a> Object<'a> {
     /// not, in the order in which libbpf appends them.
     pub fn linked(&self, program: FunctionId) -> Vec<FunctionId> {
         let mut linked = vec![program];
+        let mut is_linked = vec![false; self.functions.len()];
+        is_linked[program.0 as usize] = true;
         // As bpf_object__reloc_code: appended when first seen, and gone through at once.
         let mut stack = vec![(program, 0)];
         while let Some((function, next)) = stack.pop() {
@@ -125,7 +131,8 @@ impl<'a> Object<'a> {
                 Reference::Call(callee) | Reference::FunctionAddress(callee) => Some((index, callee)),
                 _ => None,
             });
-            if let Some((index, callee)) = callees.find(|(_, callee)| !linked.contains(callee)) {
+            if let Some((index, callee)) = callees.find(|(_, callee)| !is_linked[callee.0 as usize]) {
+                is_linked[callee.0 as usize] = true;
                 stack.push((function, index + 1));
                 linked.push(callee);
                 stack.push((callee, 0));
