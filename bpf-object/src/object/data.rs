@@ -43,7 +43,7 @@ pub struct ImageVariable<'a> {
     pub size: u64,
     /// Its type in the object's BTF.
     pub type_id: Option<TypeId>,
-    /// Whether it is declared volatile: in `.rodata` that says that the loader sets it before loading.
+    /// Whether it is declared volatile, or may be: in `.rodata` that says that the loader sets it before loading.
     pub is_volatile: bool,
 }
 
@@ -88,7 +88,8 @@ pub(super) fn images<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>) -> Vec<Image<'a>>
             offset: symbol.value,
             size: symbol.size,
             type_id,
-            is_volatile: btf.zip(type_id).is_some_and(|(btf, id)| is_volatile(btf, id)),
+            // Tables and texts that the compiler makes have no type. Without BTF nothing tells.
+            is_volatile: btf.is_none_or(|btf| type_id.is_some_and(|id| is_volatile(btf, id))),
         });
     }
     found.iter_mut().for_each(|image| image.variables.sort_by_key(|variable| variable.offset));

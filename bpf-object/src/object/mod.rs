@@ -17,6 +17,7 @@ use crate::btf::{Btf, Ext, LineRecord};
 use crate::bytes::ByteOrder;
 use crate::elf::{self, Elf};
 use crate::error::{Error, Result, shown};
+use crate::types::{Kind, Types};
 use references::Targets;
 
 /// An opened object. It borrows the file.
@@ -141,6 +142,19 @@ impl<'a> Object<'a> {
         linked
     }
 
+    /// Whether the first parameter of a function is the context of its program: a pointer to a struct of these names
+    /// (`btf_is_prog_ctx_type` of `kernel/bpf/btf.c`, 6.1), whatever it is called.
+    pub(crate) fn is_context_first(&self, function: FunctionId) -> bool {
+        let is_named = || {
+            let btf = self.btf.as_ref()?;
+            let prototype = btf.get(self.function(function).type_id?)?.target;
+            let (_, pointer) = btf.resolve(btf.parameter(prototype, 0)?.type_id)?;
+            let (_, target) = btf.resolve(pointer.target).filter(|_| pointer.kind == Kind::Pointer)?;
+            Some(CONTEXTS.contains(&target.name) && target.kind == Kind::Struct)
+        };
+        is_named().unwrap_or(false)
+    }
+
     /// The source line of an instruction of a function: the last one recorded at or before it.
     pub fn line(&self, function: FunctionId, instruction: u32) -> Option<LineRecord<'a>> {
         let function = self.functions.get(function.0 as usize)?;
@@ -150,6 +164,26 @@ impl<'a> Object<'a> {
         lines.filter(|line| (start..=at).contains(&line.offset)).max_by_key(|line| line.offset)
     }
 }
+
+/// The structs that programs are given.
+const CONTEXTS: [&[u8]; 16] = [
+    b"pt_regs",
+    b"user_pt_regs",
+    b"__sk_buff",
+    b"xdp_md",
+    b"bpf_perf_event_data",
+    b"bpf_raw_tracepoint_args",
+    b"bpf_sock",
+    b"bpf_sock_addr",
+    b"bpf_sock_ops",
+    b"bpf_sockopt",
+    b"bpf_sysctl",
+    b"bpf_cgroup_dev_ctx",
+    b"sk_msg_md",
+    b"sk_reuseport_md",
+    b"bpf_sk_lookup",
+    b"bpf_nf_ctx",
+];
 
 /// How errors name a section.
 fn in_section(section: &elf::Section<'_>) -> String {

@@ -8,17 +8,18 @@ pub(super) fn forget_written(helper: Option<u32>, state: &mut State) {
     let arguments = match writes {
         Writes::Nothing => 1..1,
         Writes::First => 1..2,
-        Writes::Forward | Writes::Around => 1..6,
+        Writes::Forward | Writes::Anywhere => 1..6,
     };
     for number in arguments {
         // A pointer to the stack that was lost cannot be passed: the verifier would have lost it too.
         let Value::Stack(frame, offset) = state.register(number) else { continue };
         match (writes, offset, state.register(2).number()) {
+            (Writes::Anywhere, _, _) => state.forget_all(),
             (Writes::First, Some(offset), Some(size)) => {
                 state.forget(frame, offset, i64::try_from(size).unwrap_or(i64::MAX));
             }
-            (Writes::First | Writes::Forward, Some(offset), _) => state.forget(frame, offset, i64::MAX),
-            _ => state.forget(frame, i32::MIN, i64::MAX),
+            (_, Some(offset), _) => state.forget(frame, offset, i64::MAX),
+            (_, None, _) => state.forget(frame, i32::MIN, i64::MAX),
         }
     }
 }
@@ -42,14 +43,14 @@ enum Writes {
     First,
     /// From where a pointer points to.
     Forward,
-    /// Also before it: what is called back may do so.
-    Around,
+    /// Also before it, and through pointers that stand there: what is called back may do so.
+    Anywhere,
 }
 
 /// What a helper writes (`include/uapi/linux/bpf.h`, `enum bpf_func_id`). Registers that are no arguments may hold
 /// anything, so those without arguments are named too.
 fn writes(helper: Option<u32>) -> Writes {
-    let Some(helper) = helper else { return Writes::Around };
+    let Some(helper) = helper else { return Writes::Anywhere };
     match helper {
         // map_lookup_elem, map_update_elem, map_delete_elem, trace_printk, perf_event_output, map_push_elem,
         // ringbuf_output read keys, values and texts.
@@ -61,7 +62,7 @@ fn writes(helper: Option<u32>) -> Writes {
         // probe_read and its kin, get_current_comm.
         4 | 16 | 45 | 112..=115 => Writes::First,
         // for_each_map_elem, find_vma, loop, user_ringbuf_drain.
-        164 | 180 | 181 | 209 => Writes::Around,
+        164 | 180 | 181 | 209 => Writes::Anywhere,
         _ => Writes::Forward,
     }
 }

@@ -1,6 +1,6 @@
 //! Loads, stores and addresses.
 use crate::instruction::{Instruction, class};
-use crate::object::{ExternKind, ImageKind, Reference};
+use crate::object::{ExternKind, ImageKind, KconfigType, Reference};
 use crate::reach::state::State;
 use crate::reach::value::Value;
 use crate::reach::walk::Walk;
@@ -65,9 +65,10 @@ impl<E: Environment> Walk<'_, '_, E> {
             Value::Image(image, offset) => offset
                 .checked_add_signed(off)
                 .map_or(Value::Other, |offset| self.initial(image, offset, size)),
-            Value::Extern(external) if off == 0 => {
-                self.environment.option(external).map_or(Value::Other, Value::Constant)
-            }
+            Value::Extern(external) if off == 0 && self.option_size(external) == Some(size) => self
+                .environment
+                .option(external)
+                .map_or(Value::Other, |number| Value::Constant(number & mask(size))),
             _ => Value::Other,
         };
         // Mode 4 (MEMSX) extends the sign.
@@ -78,6 +79,16 @@ impl<E: Environment> Walk<'_, '_, E> {
             }
             Value::Not(_) if instruction.code >> 5 == 4 => Value::Other,
             loaded => loaded,
+        }
+    }
+
+    /// How many bytes the value of an option has.
+    fn option_size(&self, external: u32) -> Option<u32> {
+        match self.object.externs[external as usize].kind {
+            ExternKind::Kconfig(KconfigType::Bool | KconfigType::Char) => Some(1),
+            ExternKind::Kconfig(KconfigType::Tristate) => Some(4),
+            ExternKind::Kconfig(KconfigType::Integer { size, .. }) => Some(size),
+            _ => None,
         }
     }
 

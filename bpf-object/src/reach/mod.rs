@@ -137,7 +137,7 @@ pub fn reach<E: Environment>(
         walk.enter(program, Value::Context(0));
         if !environment.checks_called_only() {
             let globals = linked.iter().skip(1).filter(|&&id| object.function(id).is_global);
-            globals.for_each(|&id| walk.enter(id, Value::Any));
+            globals.for_each(|&id| walk.enter_global(id));
         }
         walk.run()
     };

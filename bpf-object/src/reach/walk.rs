@@ -83,6 +83,12 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
         }
     }
 
+    /// Adds a global subprogram, which the verifier checks for any arguments.
+    pub(super) fn enter_global(&mut self, function: FunctionId) {
+        let is_context = self.object.is_context_first(function);
+        self.enter(function, if is_context { Value::Context(0) } else { Value::Any });
+    }
+
     /// Follows everything.
     pub(super) fn run(mut self) -> Found {
         while let Some((at, chain, state)) = self.work.pop() {
@@ -219,8 +225,10 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             Some(Reference::Call(callee)) => {
                 let is_global = object.function(callee).is_global;
                 if is_global {
-                    self.enter(callee, Value::Any);
+                    self.enter_global(callee);
                 }
+                // Deeper calls are refused by the verifier, and end here.
+                self.found.is_bounded |= !is_global && state.frames.len() >= MAX_FRAMES;
                 if !is_global && state.frames.len() < MAX_FRAMES {
                     let key = (*chain, place.function, place.instruction);
                     let outer = &mut self.outer;

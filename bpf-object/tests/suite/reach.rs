@@ -236,6 +236,15 @@ fn what_reached_code_does_is_listed() {
 }
 
 #[test]
+fn global_subprograms_read_the_context_too() {
+    let source = "struct pt_regs { u64 r[21]; };
+        __attribute__((noinline)) int global(struct pt_regs *regs) { sink += ktime(); return regs->r[3]; }
+        SEC(\"kprobe/f\") int f(struct pt_regs *ctx) { return global(ctx); }";
+    let Some((_, reached)) = followed(source, &Unknown) else { return };
+    assert_eq!(reached.context.iter().map(|read| read.offset).collect::<Vec<_>>(), [24]);
+}
+
+#[test]
 fn offsets_without_a_relocation_are_listed() {
     let offsets = |body: &str| {
         let source = format!(
