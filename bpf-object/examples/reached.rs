@@ -17,7 +17,8 @@ fn main() {
                 println!("{path}: {error}");
             }
             let decisions = relocate(&object, &kernel);
-            let relocator = Relocator::new(object.btf.as_ref().expect("BTF"), object.byte_order(), &kernel);
+            let Some(types) = &object.btf else { continue };
+            let relocator = Relocator::new(types, object.byte_order(), &kernel);
             for (id, program) in object.programs() {
                 programs += 1;
                 let linked = object.linked(id);

@@ -158,10 +158,10 @@ impl<'a> Object<'a> {
     /// The source line of an instruction of a function: the last one recorded at or before it.
     pub fn line(&self, function: FunctionId, instruction: u32) -> Option<LineRecord<'a>> {
         let function = self.functions.get(function.0 as usize)?;
-        let start = function.start * 8;
-        let at = start + instruction * 8;
+        let start = u64::from(function.start) * 8;
+        let at = start + u64::from(instruction) * 8;
         let lines = self.ext.lines(function.full_section, self.btf.as_ref()?);
-        lines.filter(|line| (start..=at).contains(&line.offset)).max_by_key(|line| line.offset)
+        lines.filter(|line| (start..=at).contains(&line.offset.into())).max_by_key(|line| line.offset)
     }
 }
 
