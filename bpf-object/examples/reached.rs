@@ -36,6 +36,11 @@ fn main() {
                 if failed > 0 || reached.is_bounded {
                     println!("{path} {name}: {failed} failed, {} reached{bound}", all.len());
                 }
+                let mut features: Vec<_> = reached.features.iter().map(|(_, feature)| feature).collect();
+                features.dedup();
+                for feature in features {
+                    println!("{path} {name}: needs {feature:?}");
+                }
                 for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
                     let (place, offset) = (plain.place, plain.offset);
                     let text = object

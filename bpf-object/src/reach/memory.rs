@@ -1,4 +1,5 @@
 //! Loads, stores and addresses.
+use crate::feature::Feature;
 use crate::instruction::{Instruction, class};
 use crate::object::{ExternKind, ImageKind, KconfigType, Reference};
 use crate::reach::state::State;
@@ -28,7 +29,8 @@ impl<E: Environment> Walk<'_, '_, E> {
                 }
             }
             Some(Reference::FunctionAddress(function)) => {
-                // A helper calls it later, with what it was given.
+                // A helper calls it later, with what it was given. libbpf writes the kind of load when it links.
+                self.found.features.insert((place, Feature::Callback));
                 self.enter(function, Value::Any);
                 Value::Not(0)
             }

@@ -7,6 +7,7 @@ mod state;
 mod value;
 mod walk;
 
+use crate::feature::Feature;
 use crate::object::{CoreRelocation, FunctionId, Object};
 use crate::relocate::Decision;
 use patched::Patched;
@@ -67,6 +68,8 @@ pub struct Reached {
     pub maps: Vec<(Place, u32)>,
     /// Uses of externs that are no calls, by number.
     pub externs: Vec<(Place, u32)>,
+    /// What old kernels do not have of the instruction set.
+    pub features: Vec<(Place, Feature)>,
     /// Reads of the context.
     pub context: Vec<ContextRead>,
     /// Offsets into memory of the kernel that no relocation says.
@@ -148,6 +151,7 @@ pub fn reach<E: Environment>(
         kfuncs: sorted(&found.kfuncs),
         maps: sorted(&found.maps),
         externs: sorted(&found.externs),
+        features: sorted(&found.features),
         context: sorted(&found.context),
         plain_offsets: sorted(&found.plain),
         is_bounded: found.is_bounded,

@@ -1,4 +1,5 @@
 //! The walk: every way through a program, with what is known on it.
+use crate::feature::Feature;
 use crate::instruction::{Instruction, class};
 use crate::object::{FunctionId, Object, Reference};
 use crate::reach::flow::{self, Next};
@@ -24,6 +25,7 @@ pub(super) struct Found {
     pub(super) kfuncs: FxHashSet<(Place, u32)>,
     pub(super) maps: FxHashSet<(Place, u32)>,
     pub(super) externs: FxHashSet<(Place, u32)>,
+    pub(super) features: FxHashSet<(Place, Feature)>,
     pub(super) context: FxHashSet<ContextRead>,
     pub(super) plain: FxHashSet<PlainOffset>,
     /// The volatile constants that are read: image and number of the variable.
@@ -111,7 +113,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             let mut state = State::at(function, Value::Other);
             for (at, &instruction) in code.iter().enumerate() {
                 let place = Place { function, instruction: at as u32 };
-                self.found.places.insert(place);
+                self.note(place, instruction);
                 if instruction.code == Instruction::CALL {
                     self.call(place, instruction, &mut state.clone(), &mut 0);
                 } else if instruction.is_wide() {
@@ -139,7 +141,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 }
             }
             let place = Place { function, instruction: at as u32 };
-            self.found.places.insert(place);
+            self.note(place, instruction);
             match flow::next(code, at) {
                 Next::Exit if instruction.code == Instruction::EXIT => {
                     let Some(back) = self.leave(&mut state, &mut chain) else { return };
@@ -171,6 +173,13 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                     at = to;
                 }
             }
+        }
+    }
+
+    fn note(&mut self, place: Place, instruction: Instruction) {
+        let is_new = self.found.places.insert(place);
+        if let (true, Some(feature)) = (is_new, Feature::of(instruction)) {
+            self.found.features.insert((place, feature));
         }
     }
 
@@ -252,6 +261,8 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             }
             Some(Reference::Extern(external)) => {
                 self.found.kfuncs.insert((place, external));
+                // libbpf writes the kind of call when it links.
+                self.found.features.insert((place, Feature::KfuncCall));
             }
             _ if instruction.src == 0 => {
                 self.found.helpers.insert((place, instruction.imm.cast_unsigned()));

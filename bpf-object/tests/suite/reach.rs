@@ -245,6 +245,42 @@ fn global_subprograms_read_the_context_too() {
 }
 
 #[test]
+fn extensions_of_the_instruction_set_are_listed() {
+    use probeidx_bpf::feature::Feature;
+    use probeidx_bpf::instruction::Instruction;
+    let features = |body: &str| {
+        let source = format!(
+            "static long each(u32 n, void *to) {{ return 0; }} static u64 counter;
+             SEC(\"kprobe/f\") int f(void **ctx) {{ struct task *p = *ctx; {body} return sink; }}"
+        );
+        let (_, reached) = followed(&source, &Unknown)?;
+        Some(reached.features.iter().map(|(_, feature)| *feature).collect::<Vec<_>>())
+    };
+    let Some(none) = features("__sync_fetch_and_add(&counter, 1);") else { return };
+    assert_eq!(none, []);
+    assert_eq!(features("if (EXISTS(p->gone)) loop(9, each, 0, 0);"), Some(vec![]));
+    assert_eq!(features("loop(9, each, 0, 0);"), Some(vec![Feature::Callback]));
+    assert_eq!(features("bpf_maybe();"), Some(vec![Feature::KfuncCall]));
+    let of = |code, src, off, imm| Feature::of(Instruction { code, dst: 1, src, off, imm });
+    assert_eq!(of(0xdb, 2, 0, 0x01), Some(Feature::Atomic));
+    assert_eq!(of(0xc3, 2, 0, 0xf1), Some(Feature::Atomic));
+    assert_eq!(of(0xdb, 2, 0, 0x00), None);
+    assert_eq!(of(0xdb, 2, 0, 0x100), Some(Feature::AcquireRelease));
+    for (code, off) in [(0x91, 4), (0xbf, 8), (0xbc, 16), (0x3f, 1), (0x97, 1), (0xd7, 0), (0x06, 0)] {
+        assert_eq!(of(code, 0, off, 0), Some(Feature::Version4), "{code:#x}");
+    }
+    assert_eq!(of(0xe5, 0, 3, 0), Some(Feature::MayGoto));
+    assert_eq!(of(0x0d, 0, 0, 0), Some(Feature::IndirectJump));
+    assert_eq!(of(0xbf, 2, 1, 0x1_0000), Some(Feature::AddressSpaceCast));
+    for (code, off) in
+        [(0x79, 8), (0xbf, 0), (0x3f, 0), (0xd4, 0), (0xdc, 0), (0x05, 4), (0x55, 2), (0x1e, 2)]
+    {
+        assert_eq!(of(code, 2, off, 64), None, "{code:#x}");
+    }
+    assert_eq!(Feature::Atomic.since(), (5, 12));
+}
+
+#[test]
 fn offsets_without_a_relocation_are_listed() {
     let offsets = |body: &str| {
         let source = format!(
