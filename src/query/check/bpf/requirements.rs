@@ -1,7 +1,9 @@
 //! Helpers, kfuncs, and types of programs and maps: what the kernel's own enumerations have.
-use super::super::outcome::{Finding, State};
+use super::super::outcome::{Finding, Severity, State};
 use super::types::KernelTypes;
 use super::{Checking, helpers};
+use crate::version;
+use probeidx_bpf::feature::Feature;
 use probeidx_bpf::reach::Reached;
 use probeidx_bpf::section::Section;
 use rustc_hash::FxHashSet;
@@ -63,6 +65,41 @@ impl Requirements {
         for (place, number) in &reached.kfuncs {
             if let Some(finding) = checking.externs.kfunc(*number).filter(|_| met.insert((1, *number))) {
                 findings.push(checking.at(finding, *place));
+            }
+        }
+        let version = version::version(&String::from_utf8_lossy(checking.view.release()));
+        for (place, feature) in &reached.features {
+            let (major, minor) = feature.since();
+            // Kfuncs are told by name.
+            let counts =
+                *feature != Feature::KfuncCall && version.is_none_or(|version| version < (major, minor));
+            if counts && met.insert((3, *feature as u32)) {
+                let what = feature.name();
+                let (state, why) = match version {
+                    Some(_) => (
+                        State::Loader,
+                        format!(
+                            "the kernel's verifier does not know {what}, which came with {major}.{minor}"
+                        ),
+                    ),
+                    None => (
+                        State::Undecided,
+                        format!("not decided: whether the kernel has {what}, as its release has no version"),
+                    ),
+                };
+                let finding = Finding::new(state, checking.text(*place, what), why).errno("EINVAL");
+                findings.push(checking.at(finding, *place));
+            }
+        }
+        for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
+            if met.insert((4, plain.place.instruction)) {
+                let why = format!(
+                    "it reads kernel memory at {} bytes without a relocation: another kernel may have another layout",
+                    plain.offset
+                );
+                let text = checking.text(plain.place, "the program");
+                let finding = Finding::new(State::Field, text, why).severity(Severity::Warning);
+                findings.push(checking.at(Finding { kind: Some("plain-offset"), ..finding }, plain.place));
             }
         }
         for (place, number) in &reached.maps {
