@@ -27,7 +27,14 @@ pub(super) struct Blocks {
 struct Chain {
     indent: usize,
     asks: bool,
-    branches: u32,
+    branches: Vec<Branch>,
+}
+
+/// What a branch does.
+#[derive(Clone, Copy, Default)]
+struct Branch {
+    attaches: bool,
+    ends: bool,
 }
 
 impl Blocks {
@@ -73,12 +80,12 @@ impl Blocks {
             match word {
                 "if" | "try" => {
                     open.push(chains.len());
-                    chains.push(Chain { indent, asks, branches: 1 });
+                    chains.push(Chain { indent, asks, branches: vec![Branch::default()] });
                 }
                 "elif" | "else" if !open.is_empty() => {
                     if let Some(chain) = open.last().map(|last| &mut chains[*last]) {
                         chain.asks |= asks;
-                        chain.branches += 1;
+                        chain.branches.push(Branch::default());
                     }
                 }
                 // A variable with the answer. More of them than this are none.
@@ -88,6 +95,12 @@ impl Blocks {
                     );
                 }
                 _ => {}
+            }
+            for chain in &open {
+                if let Some(branch) = chains[*chain].branches.last_mut() {
+                    branch.attaches |= code.contains("attach_");
+                    branch.ends |= code.contains("exit(") || word == "raise";
+                }
             }
             lines.push((*start, open.clone()));
         }
@@ -108,9 +121,18 @@ impl Blocks {
         let chain = line.checked_sub(1).and_then(|line| self.lines[line].1);
         match chain {
             None => Asked::No,
-            Some(chain) if self.chains[chain].branches < 2 => Asked::Optional,
+            Some(chain) if !self.chains[chain].is_choice() => Asked::Optional,
             Some(chain) => Asked::OneOf(u32::try_from(chain).unwrap_or(u32::MAX)),
         }
+    }
+}
+
+impl Chain {
+    /// Whether it is a choice of what is attached: the tool does not go on without any.
+    fn is_choice(&self) -> bool {
+        let goes_on = |branch: &Branch| !branch.attaches && !branch.ends;
+        let attaching = self.branches.iter().filter(|branch| branch.attaches).count();
+        self.branches.len() > 1 && attaching > 0 && !self.branches.iter().any(goes_on)
     }
 }
 

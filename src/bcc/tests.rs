@@ -84,6 +84,20 @@ fn attach_points_of_python_and_c() {
 }
 
 #[test]
+fn a_branch_that_goes_on_without_makes_it_optional() {
+    let attach = "b.attach_kprobe(event=\"x\", fn_name=\"y\")";
+    for (other, asked) in [
+        ("print(1)", Asked::Optional),
+        ("exit(1)", Asked::OneOf(0)),
+        ("raise Exception()", Asked::OneOf(0)),
+        (attach, Asked::OneOf(0)),
+    ] {
+        let text = format!("if BPF.ksymname(b\"x\") != -1:\n    {attach}\nelse:\n    {other}\n");
+        assert_eq!(read(&text).attached[0].asked, asked, "{text}");
+    }
+}
+
+#[test]
 fn what_is_in_c_is_asked_for_in_python() {
     let text = format!("{TOOL}\nif BPF.support_kfunc():\n    pass\n");
     let asked: Vec<Asked> =
