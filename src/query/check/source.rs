@@ -1,6 +1,7 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
 use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
+use super::spec_list::is_script;
 use super::{Asked, bcc, bpftrace, check};
 use crate::bcc::{self as tool, Tool};
 use crate::bpftrace::ast::Script;
@@ -69,7 +70,8 @@ impl Source {
         match &self.content {
             Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text)),
             Content::SystemTap(bytes) => {
-                Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
+                let is_list = !is_script(&self.path, bytes);
+                Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path, is_list))
             }
             Content::Bcc(tool) => Ok(bcc::judge(view, tool)),
             #[cfg(feature = "cli")]

@@ -6,6 +6,8 @@ mod bpftrace;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod forms;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod objects;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod policies;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod scripts;

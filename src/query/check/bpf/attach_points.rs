@@ -2,12 +2,14 @@
 use super::super::attach::Trampoline;
 use super::super::outcome::{Finding, Severity, State};
 use super::Checking;
-use probeidx_bpf::object::Function;
+use probeidx_bpf::object::{Function, FunctionId};
 use probeidx_bpf::section::{AttachType, Point, Section, When};
+use probeidx_bpf::types::{Types, essential};
 
 /// Whether the program can be attached where its section says.
 pub fn findings(
     checking: &Checking<'_, '_, '_>,
+    id: FunctionId,
     function: &Function<'_>,
     section: Option<&Section<'_>>,
 ) -> Vec<Finding> {
@@ -53,7 +55,7 @@ pub fn findings(
                 attacher.trampoline(module, name, kind)
             }
         },
-        Point::StructOps => vec![],
+        Point::StructOps => struct_ops(checking, id),
         Point::Uprobe { binary, .. } | Point::UprobeMulti { binary, .. } | Point::Usdt { binary, .. } => {
             let binary = String::from_utf8_lossy(binary).into_owned();
             vec![Finding::new(State::Unindexed, binary, "programs are not checked").severity(Severity::Note)]
@@ -66,4 +68,30 @@ pub fn findings(
         // The loader attaches it to what it knows.
         Point::Loader => vec![],
     }
+}
+
+/// The tables that a program implements a member of: the kernel has `bpf_struct_ops_NAME` for each, and a struct with the
+/// member (`find_struct_ops_kern_types`, libbpf 1.7).
+fn struct_ops(checking: &Checking<'_, '_, '_>, id: FunctionId) -> Vec<Finding> {
+    let Some(btf) = &checking.object.btf else { return vec![] };
+    let mut findings = vec![];
+    for table in &checking.object.struct_ops {
+        let Some((member, _)) = table.functions.iter().find(|(_, function)| *function == id) else {
+            continue;
+        };
+        let Some(local) = btf.get(table.type_id) else { continue };
+        let name = essential(local.name);
+        let text = String::from_utf8_lossy(name);
+        let whole = [b"bpf_struct_ops_", name].concat();
+        if !checking.types.has_type(&whole) {
+            let why = format!("the kernel has no struct_ops {text}");
+            findings
+                .push(Finding::new(State::Absent, String::from_utf8_lossy(table.name), why).errno("ESRCH"));
+        } else if !checking.types.has_member(name, member) {
+            let member = String::from_utf8_lossy(member);
+            let why = format!("struct {text} of the kernel has no member {member}");
+            findings.push(Finding::new(State::Field, member, why).errno("ENOTSUP"));
+        }
+    }
+    findings
 }

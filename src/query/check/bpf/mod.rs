@@ -143,7 +143,7 @@ impl<'a> Checking<'_, '_, 'a> {
         let section = section::read(function.section);
         let reached = reach::reach(self.object, id, decisions, self.externs);
         let start = Place { function: id, instruction: 0 };
-        let own = attach_points::findings(self, function, section.as_ref())
+        let own = attach_points::findings(self, id, function, section.as_ref())
             .into_iter()
             .chain(self.requirements.of_program(section.as_ref()))
             .chain(context::findings(self, section.as_ref(), &reached));

@@ -74,6 +74,11 @@ impl<'a> KernelTypes<'a> {
         Some(view.members(id).iter().map(move |member| (view.string(member.name), member.value.get())))
     }
 
+    /// Whether there is a type of this name.
+    pub fn has_type(&self, name: &[u8]) -> bool {
+        !self.ids(name).is_empty()
+    }
+
     /// Whether a struct of this name has a member.
     pub fn has_member(&self, name: &[u8], member: &[u8]) -> bool {
         let view = self.view;
