@@ -1,5 +1,7 @@
 //! What `check` says of files on several kernels, in each of its forms.
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod bcc;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod bpftrace;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod forms;
