@@ -17,7 +17,8 @@ fn main() {
                 println!("{path}: {error}");
             }
             let decisions = relocate(&object, &kernel);
-            let relocator = Relocator::new(object.btf.as_ref().expect("BTF"), object.byte_order(), &kernel);
+            let Some(types) = &object.btf else { continue };
+            let relocator = Relocator::new(types, object.byte_order(), &kernel);
             for (id, program) in object.programs() {
                 programs += 1;
                 let linked = object.linked(id);
@@ -34,6 +35,18 @@ fn main() {
                 alarms += usize::from(!all.is_empty());
                 if failed > 0 || reached.is_bounded {
                     println!("{path} {name}: {failed} failed, {} reached{bound}", all.len());
+                }
+                let mut features: Vec<_> = reached.features.iter().map(|(_, feature)| feature).collect();
+                features.dedup();
+                for feature in features {
+                    println!("{path} {name}: needs {feature:?}");
+                }
+                for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
+                    let (place, offset) = (plain.place, plain.offset);
+                    let text = object
+                        .line(place.function, place.instruction)
+                        .map(|l| String::from_utf8_lossy(l.text).trim().to_string());
+                    println!("{path} {name}: plain offset {offset} {text:?}");
                 }
                 for r in all {
                     let relocation = &object.relocations[r.relocation as usize];

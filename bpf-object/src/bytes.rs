@@ -9,6 +9,10 @@ pub enum ByteOrder {
     Big,
 }
 
+/// So that a table of strings without an end costs no more than its length, however often it is referred to. Names have
+/// at most 512 bytes in the kernel, lines of source seldom more than some hundreds.
+const MAX_STRING: usize = 4096;
+
 /// Bytes with the order of their numbers. Every read past the end gives `None`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
@@ -67,9 +71,13 @@ impl<'a> Bytes<'a> {
         self.data.get(start..end)
     }
 
-    /// The string that starts at `offset` and ends with a zero byte.
+    /// The string that starts at `offset` and ends with a zero byte. A longer one than [`MAX_STRING`] is cut there.
     pub(crate) fn string(&self, offset: usize) -> Option<&'a [u8]> {
         let rest = self.data.get(offset..)?;
-        Some(&rest[..memchr::memchr(0, rest)?])
+        let near = &rest[..rest.len().min(MAX_STRING)];
+        match memchr::memchr(0, near) {
+            Some(end) => Some(&near[..end]),
+            None => (near.len() < rest.len()).then_some(near),
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Objects lie at any offset of other files, so nothing here asks for alignment.
 use crate::bytes::{ByteOrder, Bytes};
 use crate::error::{Error, Result, shown};
+use rustc_hash::FxHashMap;
 
 /// A section header with its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,8 @@ impl Symbol<'_> {
 pub(crate) struct Elf<'a> {
     pub(crate) order: ByteOrder,
     pub(crate) sections: Vec<Section<'a>>,
+    /// The first section of each name.
+    names: FxHashMap<&'a [u8], usize>,
     symbols: Bytes<'a>,
     symbol_names: Bytes<'a>,
     /// How many bytes of the file its headers account for.
@@ -102,8 +105,8 @@ impl<'a> Elf<'a> {
         }
         let table = file.u64(40).ok_or_else(|| ends("it ends in its header"))?;
         let size = file.u16(58).ok_or_else(|| ends("it ends in its header"))?;
-        let mut count = u64::from(file.u16(60).ok_or_else(|| ends("it ends in its header"))?);
-        let mut names = u32::from(file.u16(62).ok_or_else(|| ends("it ends in its header"))?);
+        let count = u64::from(file.u16(60).ok_or_else(|| ends("it ends in its header"))?);
+        let names = u64::from(file.u16(62).ok_or_else(|| ends("it ends in its header"))?);
         if usize::from(size) != SECTION_HEADER {
             return Err(Error::damaged("ELF header", "it has no section headers of 64 bytes"));
         }
@@ -111,20 +114,12 @@ impl<'a> Elf<'a> {
             let at = table.checked_add(index * SECTION_HEADER as u64)?;
             Some(Bytes::new(file.slice(at, SECTION_HEADER as u64)?, order))
         };
-        let first = header(0).ok_or_else(|| ends("the section headers reach past the end"))?;
-        // More than 0xfeff sections: the counts stand in the first header (gABI).
-        if count == 0 {
-            count = first.u64(32).unwrap_or(0);
-        }
-        if names == 0xffff {
-            names = first.u32(40).unwrap_or(0);
-        }
+        // 0 and 0xffff say that there are more than 0xfeff sections: not so in objects of BPF.
         let whole = count.checked_mul(SECTION_HEADER as u64).and_then(|all| file.slice(table, all));
         whole.ok_or_else(|| ends("the section headers reach past the end"))?;
         let mut length =
             usize::try_from(table + count * SECTION_HEADER as u64).unwrap_or(data.len()).max(HEADER);
-        let name_table =
-            header(names.into()).filter(|_| u64::from(names) < count).and_then(|h| contents(file, h));
+        let name_table = header(names).filter(|_| names < count).and_then(|h| contents(file, h));
         let name_table =
             name_table.ok_or_else(|| Error::damaged("ELF header", "the section names are not there"))?;
         let name_table = Bytes::new(name_table, order);
@@ -152,12 +147,16 @@ impl<'a> Elf<'a> {
         let (symbols, link) = symbols.unwrap_or((&[], 0));
         let symbol_names = sections.get(link as usize).map_or(&[][..], |names| names.data);
         let (symbols, symbol_names) = (Bytes::new(symbols, order), Bytes::new(symbol_names, order));
-        Ok(Self { order, sections, symbols, symbol_names, length })
+        let mut names = FxHashMap::default();
+        for (index, section) in sections.iter().enumerate() {
+            names.entry(section.name).or_insert(index);
+        }
+        Ok(Self { order, sections, names, symbols, symbol_names, length })
     }
 
     /// The section of a name.
     pub(crate) fn section(&self, name: &[u8]) -> Option<usize> {
-        self.sections.iter().position(|section| section.name == name)
+        self.names.get(name).copied()
     }
 
     /// The symbol of a number.
@@ -181,6 +180,12 @@ impl<'a> Elf<'a> {
         (0..(self.symbols.data.len() / SYMBOL) as u32).filter_map(|index| self.symbol(index))
     }
 
+    /// Where the variables of all sections start, by section and name.
+    pub(crate) fn objects(&self) -> FxHashMap<(usize, &'a [u8]), u64> {
+        let objects = self.symbols().filter(|symbol| symbol.kind() == STT_OBJECT);
+        objects.map(|symbol| ((symbol.section.into(), symbol.name), symbol.value)).collect()
+    }
+
     /// The relocations of a section of kind `SHT_REL`.
     pub(crate) fn rels(&self, section: &Section<'a>) -> impl Iterator<Item = Rel> + use<'a> {
         let order = self.order;
@@ -189,6 +194,16 @@ impl<'a> Elf<'a> {
             Some(Rel { offset: record.u64(0)?, symbol: (record.u64(8)? >> 32) as u32 })
         })
     }
+}
+
+/// How many sections a header announces, if it is one of BPF (machine 247, relocatable): what [`Elf::parse`] costs.
+pub(crate) fn announced(file: &[u8]) -> Option<u32> {
+    let order = match file.first_chunk::<20>()? {
+        [_, _, _, _, _, 1, .., 1, 0, 247, 0] => ByteOrder::Little,
+        [_, _, _, _, _, 2, .., 0, 1, 0, 247] => ByteOrder::Big,
+        _ => return None,
+    };
+    Bytes::new(file, order).u16(60).map(u32::from)
 }
 
 /// The bytes of the section of a header.

@@ -6,6 +6,7 @@
 //!   inside programs that carry them.
 //! * [`section`]: what the name of a section makes of a program: its type, and where it is attached.
 //! * [`relocate`]: how each CO-RE relocation ends on a kernel whose types are given, decision for decision as in libbpf.
+//! * [`feature`]: what of the instruction set old kernels do not have.
 //! * [`reach`]: which instructions can be reached once relocations are decided. A relocation that fails does no harm where
 //!   its instruction is not.
 //!
@@ -19,6 +20,7 @@ mod bytes;
 mod elf;
 pub mod embedded;
 mod error;
+pub mod feature;
 pub mod instruction;
 pub mod object;
 pub mod reach;

@@ -261,7 +261,7 @@ fn groups<'a>(
     let truncated = || Error::truncated(place, "records reach past its end");
     let info = Bytes::new(body.slice(offset.into(), length.into()).ok_or_else(truncated)?, body.order);
     let record_length = info.u32(0).ok_or_else(truncated)? as usize;
-    if record_length < least || record_length % 4 != 0 {
+    if record_length < least || !record_length.is_multiple_of(4) {
         return Err(Error::damaged(
             place,
             format!("records of {record_length} bytes, at least {least} are needed"),

@@ -60,7 +60,8 @@ impl<'a> Btf<'a> {
         let strings = part(string_offset, string_length.into())?;
         let strings_end = strings.last().is_some_and(|&last| last == 0);
         let are_strings = strings_end && string_length <= MAX_STRINGS && (base.is_some() || strings[0] == 0);
-        if !are_strings && !(base.is_some() && strings.is_empty()) {
+        let has_none = base.is_some() && strings.is_empty();
+        if !(are_strings || has_none) {
             return Err(damaged("BTF's strings do not start and end with a zero"));
         }
         let mut btf = Self {

@@ -1,9 +1,9 @@
 //! Functions, and what their instructions refer to.
 use crate::btf::Ext;
-use crate::elf::{self, Elf, Symbol};
+use crate::elf::{self, Elf};
 use crate::error::{Error, Result, shown};
 use crate::instruction::Instruction;
-use crate::object::{Extern, Image, Map, MapOrigin, in_section};
+use crate::object::{Reference, in_section};
 use crate::types::TypeId;
 
 /// The number of a function in [`Object::functions`](crate::object::Object::functions).
@@ -35,25 +35,6 @@ pub struct Function<'a> {
     pub references: Vec<(u32, Reference)>,
     /// Its type, of kind [`Function`](crate::types::Kind::Function).
     pub type_id: Option<TypeId>,
-}
-
-/// What an instruction refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reference {
-    /// A map, by its number in [`Object::maps`](crate::object::Object::maps).
-    Map(u32),
-    /// A place in a global variable: the number in [`Object::images`](crate::object::Object::images), and the offset.
-    Data(u32, u32),
-    /// An extern, by its number in [`Object::externs`](crate::object::Object::externs). Of a call: a kfunc.
-    Extern(u32),
-    /// A subprogram is called.
-    Call(FunctionId),
-    /// A subprogram's address is taken, for helpers that call it.
-    FunctionAddress(FunctionId),
-    /// A table for an indirect jump, by its offset in `.jumptables`.
-    JumpTable(u32),
-    /// A variable in a map of type arena.
-    Arena,
 }
 
 impl Function<'_> {
@@ -97,8 +78,7 @@ pub(super) fn functions<'a>(elf: &Elf<'a>, refused: &mut Vec<Error>) -> Result<V
             ));
         }
         let name = section.name.strip_prefix(b"?");
-        let (instructions, _) = code.as_chunks::<8>();
-        found.push(Function {
+        let function = Function {
             name: symbol.name,
             section: name.unwrap_or(section.name),
             full_section: section.name,
@@ -107,17 +87,29 @@ pub(super) fn functions<'a>(elf: &Elf<'a>, refused: &mut Vec<Error>) -> Result<V
             is_global: is_global && !symbol.is_hidden(),
             section_index: index,
             start: u32::try_from(symbol.value / 8).unwrap_or(u32::MAX),
-            code: instructions.iter().map(|&bytes| Instruction::decode(bytes, elf.order)).collect(),
+            code: Vec::new(),
             references: Vec::new(),
             type_id: None,
-        });
+        };
+        found.push((function, code));
     }
-    found.sort_by_key(|function| (function.section_index, function.start));
-    if found.windows(2).any(|w| w[0].section_index == w[1].section_index && w[0].start == w[1].start) {
-        // Aliases: libbpf takes that for impossible, and one of them at will.
-        found.dedup_by(|b, a| a.section_index == b.section_index && a.start == b.start);
+    found.sort_by_key(|(function, _)| (function.section_index, function.start));
+    // Of two names for one place libbpf takes any.
+    found.dedup_by_key(|(function, _)| (function.section_index, function.start));
+    for w in found.windows(2) {
+        let ((first, code), (second, _)) = (&w[0], &w[1]);
+        let end = u64::from(first.start) + (code.len() / 8) as u64;
+        if first.section_index == second.section_index && end > second.start.into() {
+            let place = format!("function {}", shown(second.name));
+            return Err(Error::damaged(place, format!("it starts within {}", shown(first.name))));
+        }
     }
-    Ok(found)
+    let decoded = found.into_iter().map(|(mut function, code)| {
+        let (instructions, _) = code.as_chunks::<8>();
+        function.code = instructions.iter().map(|&bytes| Instruction::decode(bytes, elf.order)).collect();
+        function
+    });
+    Ok(decoded.collect())
 }
 
 /// The function that holds an instruction of a section (`find_prog_by_sec_insn`).
@@ -127,146 +119,14 @@ pub(super) fn at(functions: &[Function<'_>], section: usize, slot: u64) -> Optio
     functions[index].contains(section, slot).then_some(FunctionId(index as u32))
 }
 
-/// Notes what instructions refer to: by relocations, and calls within a section, which have none.
-pub(super) fn refer(
-    elf: &Elf<'_>,
-    functions: &mut [Function<'_>],
-    maps: &[Map<'_>],
-    externs: &[Extern<'_>],
-    images: &[Image<'_>],
-    refused: &mut Vec<Error>,
-) -> Result<()> {
-    let text = elf.section(b".text");
-    for section in elf.sections.iter().filter(|section| section.kind == elf::SHT_REL) {
-        let target = section.info as usize;
-        let Some(code) = elf.sections.get(target) else {
-            return Err(Error::damaged(in_section(section), "it relocates a section that is not there"));
-        };
-        if code.flags & elf::SHF_EXECINSTR == 0 {
-            continue;
-        }
-        for rel in elf.rels(section) {
-            let broken = |what| Error::damaged(in_section(section), what);
-            let symbol = elf.symbol(rel.symbol).ok_or_else(|| broken("a relocation against no symbol"))?;
-            if rel.offset % 8 != 0 || rel.offset >= code.size {
-                return Err(broken("a relocation outside of the section it relocates"));
-            }
-            // Code of weak functions that another object replaced has no symbol: libbpf skips it too.
-            let Some(id) = at(functions, target, rel.offset / 8) else { continue };
-            let function = &functions[id.0 as usize];
-            let slot = (rel.offset / 8) as u32 - function.start;
-            let instruction = function.code[slot as usize];
-            let reference =
-                reference(elf, functions, maps, externs, images, text, instruction, rel.symbol, symbol);
-            let function = &mut functions[id.0 as usize];
-            match reference {
-                Ok(reference) => function.references.push((slot, reference)),
-                Err(what) => refused.push(Error::refused(
-                    format!("program {}, instruction {slot}", shown(function.name)),
-                    format!("{what}: {}", shown(symbol.name)),
-                    "declare it as a map, a global variable, a function of .text, or __ksym or __kconfig",
-                )),
-            }
-        }
-    }
-    for index in 0..functions.len() {
-        functions[index].references.sort_by_key(|&(slot, _)| slot);
-        functions[index].references.dedup_by_key(|&mut (slot, _)| slot);
-        let calls = local_calls(functions, index, text, refused);
-        functions[index].references.extend(calls);
-        functions[index].references.sort_by_key(|&(slot, _)| slot);
-    }
-    Ok(())
-}
-
-/// What a relocation refers to (`bpf_program__record_reloc`).
-#[allow(clippy::too_many_arguments)]
-fn reference(
-    elf: &Elf<'_>,
-    functions: &[Function<'_>],
-    maps: &[Map<'_>],
-    externs: &[Extern<'_>],
-    images: &[Image<'_>],
-    text: Option<usize>,
-    instruction: Instruction,
-    number: u32,
-    symbol: Symbol<'_>,
-) -> std::result::Result<Reference, &'static str> {
-    let is_call = instruction.code == Instruction::CALL;
-    if !is_call && !instruction.is_wide() {
-        return Err("a relocation of an instruction that is neither a call nor a 64-bit load");
-    }
-    if let Some(index) = externs.iter().position(|external| external.symbol == number) {
-        return Ok(Reference::Extern(index as u32));
-    }
-    let section = usize::from(symbol.section);
-    let imm = i64::from(instruction.imm);
-    let function = |byte: i64| {
-        let slot = u64::try_from(byte).ok()? / 8;
-        at(functions, text?, slot)
-    };
-    if is_call {
-        let target = if Some(section) == text { function(symbol.value as i64 + (imm + 1) * 8) } else { None };
-        return target.map(Reference::Call).ok_or("a call of what is not in .text");
-    }
-    let Some(target) = elf.sections.get(section).filter(|_| section != 0) else {
-        return Err("a reference to what is not defined");
-    };
-    let is_function = matches!(symbol.kind(), elf::STT_FUNC | elf::STT_SECTION);
-    if Some(section) == text && is_function {
-        return function(symbol.value as i64 + imm)
-            .map(Reference::FunctionAddress)
-            .ok_or("the address of what is not a function");
-    }
-    let offset = |value: u64| u32::try_from(value.wrapping_add_signed(imm)).unwrap_or(u32::MAX);
-    if let Some(image) = images.iter().position(|image| image.section == section) {
-        return Ok(Reference::Data(image as u32, offset(symbol.value)));
-    }
-    match target.name {
-        b".jumptables" => return Ok(Reference::JumpTable(symbol.value as u32)),
-        b".addr_space.1" => return Ok(Reference::Arena),
-        _ => {}
-    }
-    let is_map = |map: &Map<'_>| match map.origin {
-        MapOrigin::Btf { section: at, offset } | MapOrigin::Legacy { section: at, offset } => {
-            at as usize == section && u64::from(offset) == symbol.value
-        }
-    };
-    maps.iter().position(is_map).map(|map| Reference::Map(map as u32)).ok_or("a reference to what is no map")
-}
-
-/// The calls of a function that have no relocation: within its section (`bpf_object__reloc_code`).
-fn local_calls(
-    functions: &[Function<'_>],
-    index: usize,
-    text: Option<usize>,
-    refused: &mut Vec<Error>,
-) -> Vec<(u32, Reference)> {
-    let function = &functions[index];
-    let mut calls = Vec::new();
-    for (slot, instruction) in function.code.iter().enumerate() {
-        let is_call = instruction.code == Instruction::CALL && instruction.src == Instruction::PSEUDO_CALL;
-        if !is_call || function.reference(slot as u32).is_some() {
-            continue;
-        }
-        let target = i64::from(function.start) + slot as i64 + i64::from(instruction.imm) + 1;
-        let callee = u64::try_from(target).ok().and_then(|target| at(functions, text?, target));
-        match callee {
-            Some(callee) => calls.push((slot as u32, Reference::Call(callee))),
-            None => refused.push(Error::refused(
-                format!("program {}, instruction {slot}", shown(function.name)),
-                "a call of what is not in .text",
-                "leave subprograms without SEC()",
-            )),
-        }
-    }
-    calls
-}
-
 /// Sets the types of functions from `.BTF.ext`.
 pub(super) fn set_types(elf: &Elf<'_>, ext: &Ext<'_>, functions: &mut [Function<'_>]) {
     for (index, section) in elf.sections.iter().enumerate() {
         if section.flags & elf::SHF_EXECINSTR == 0 {
+            continue;
+        }
+        // Of several sections with one name, the records are the first one's.
+        if elf.section(section.name) != Some(index) {
             continue;
         }
         for record in ext.functions(section.name) {

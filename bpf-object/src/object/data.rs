@@ -2,6 +2,7 @@
 use crate::btf::Btf;
 use crate::elf::{self, Elf};
 use crate::types::{Kind, TypeId, Types};
+use rustc_hash::FxHashMap;
 
 /// A section of global variables.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ pub struct ImageVariable<'a> {
     pub size: u64,
     /// Its type in the object's BTF.
     pub type_id: Option<TypeId>,
-    /// Whether it is declared volatile: in `.rodata` that says that the loader sets it before loading.
+    /// Whether it is declared volatile, or may be: in `.rodata` that says that the loader sets it before loading.
     pub is_volatile: bool,
 }
 
@@ -61,6 +62,8 @@ pub(super) fn images<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>) -> Vec<Image<'a>>
         name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
     };
     let mut found = Vec::new();
+    // The image of a section, by the section's number.
+    let mut numbers = vec![None; elf.sections.len()];
     for (index, section) in elf.sections.iter().enumerate() {
         let kind = match section.kind {
             elf::SHT_PROGBITS if section.flags & elf::SHF_EXECINSTR != 0 || section.data.is_empty() => {
@@ -71,35 +74,41 @@ pub(super) fn images<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>) -> Vec<Image<'a>>
             elf::SHT_NOBITS if is(section.name, b".bss") => ImageKind::Zeroed,
             _ => continue,
         };
-        let section_symbols = elf.symbols().filter(|symbol| {
-            usize::from(symbol.section) == index && symbol.kind() == elf::STT_OBJECT && symbol.size > 0
-        });
-        let mut variables: Vec<_> = section_symbols
-            .map(|symbol| {
-                let type_id = btf.and_then(|btf| variable_type(btf, section.name, symbol.name));
-                ImageVariable {
-                    name: symbol.name,
-                    offset: symbol.value,
-                    size: symbol.size,
-                    type_id,
-                    is_volatile: btf.zip(type_id).is_some_and(|(btf, id)| is_volatile(btf, id)),
-                }
-            })
-            .collect();
-        variables.sort_by_key(|variable| variable.offset);
+        numbers[index] = Some(found.len());
         let (name, bytes, size) = (section.name, section.data, section.size);
-        found.push(Image { name, kind, section: index, bytes, size, variables });
+        found.push(Image { name, kind, section: index, bytes, size, variables: Vec::new() });
     }
+    let types = btf.map(variable_types).unwrap_or_default();
+    for symbol in elf.symbols().filter(|symbol| symbol.kind() == elf::STT_OBJECT && symbol.size > 0) {
+        let Some(number) = numbers.get(usize::from(symbol.section)).copied().flatten() else { continue };
+        let image: &mut Image<'_> = &mut found[number];
+        let type_id = types.get(&(image.name, symbol.name)).copied();
+        image.variables.push(ImageVariable {
+            name: symbol.name,
+            offset: symbol.value,
+            size: symbol.size,
+            type_id,
+            // Tables and texts that the compiler makes have no type. Without BTF nothing tells.
+            is_volatile: btf.is_none_or(|btf| type_id.is_some_and(|id| is_volatile(btf, id))),
+        });
+    }
+    found.iter_mut().for_each(|image| image.variables.sort_by_key(|variable| variable.offset));
     found
 }
 
-/// The type of the variable of a name in a data section.
-fn variable_type(btf: &Btf<'_>, section: &[u8], name: &[u8]) -> Option<TypeId> {
-    let section = btf.find(Kind::DataSection, section)?;
-    (0..btf.get(section)?.count).find_map(|index| {
-        let variable = btf.get(btf.variable(section, index)?.type_id)?;
-        (variable.name == name).then_some(variable.target)
-    })
+/// The types of variables, by data section and name.
+fn variable_types<'a>(btf: &Btf<'a>) -> FxHashMap<(&'a [u8], &'a [u8]), TypeId> {
+    let mut types = FxHashMap::default();
+    for section in btf.ids() {
+        let Some(list) = btf.get(section).filter(|found| found.kind == Kind::DataSection) else { continue };
+        for index in 0..list.count {
+            let variable = btf.variable(section, index).map(|variable| variable.type_id);
+            if let Some((id, variable)) = variable.and_then(|id| Some((id, btf.get(id)?))) {
+                types.entry((btf.string_of(section), btf.string_of(id))).or_insert(variable.target);
+            }
+        }
+    }
+    types
 }
 
 /// Whether a variable of this type is volatile; of arrays the element says it.

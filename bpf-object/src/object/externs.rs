@@ -3,6 +3,7 @@ use crate::btf::Btf;
 use crate::elf::{self, Elf};
 use crate::error::{Error, shown};
 use crate::types::{Kind, TypeId, Types, essential};
+use rustc_hash::FxHashMap;
 
 /// A declaration without a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,7 @@ pub enum KconfigType {
 /// All externs, in the order of symbols (`bpf_object__collect_externs`).
 pub(super) fn externs<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>, refused: &mut Vec<Error>) -> Vec<Extern<'a>> {
     let mut found = Vec::new();
+    let declared = btf.map(Declared::new);
     for (number, symbol) in elf.symbols().enumerate() {
         let is_extern = symbol.section == 0
             && matches!(symbol.binding(), elf::STB_GLOBAL | elf::STB_WEAK)
@@ -63,7 +65,7 @@ pub(super) fn externs<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>, refused: &mut Ve
         if !is_extern {
             continue;
         }
-        match btf.ok_or("there is no BTF").and_then(|btf| kind(btf, symbol.name)) {
+        match declared.as_ref().ok_or("there is no BTF").and_then(|declared| declared.kind(symbol.name)) {
             Ok(kind) => found.push(Extern {
                 name: symbol.name,
                 essential: essential(symbol.name),
@@ -81,34 +83,54 @@ pub(super) fn externs<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>, refused: &mut Ve
     found
 }
 
-/// What the extern of a name is.
-fn kind(btf: &Btf<'_>, name: &[u8]) -> Result<ExternKind, &'static str> {
-    let is_candidate = |id: &TypeId| {
-        let found = btf.get(*id);
-        found.is_some_and(|found| matches!(found.kind, Kind::Variable | Kind::Function) && found.name == name)
-    };
-    let id = btf.ids().find(is_candidate).ok_or("BTF does not have it")?;
-    let found = btf.get(id).ok_or("BTF does not have it")?;
-    // BTF_VAR_GLOBAL_EXTERN and BTF_FUNC_EXTERN are both 2.
-    if found.detail != 2 {
-        return Err("BTF says that it is no extern");
-    }
-    let holds = |section: &TypeId| {
-        let count =
-            btf.get(*section).filter(|found| found.kind == Kind::DataSection).map_or(0, |found| found.count);
-        (0..count).any(|index| btf.variable(*section, index).is_some_and(|variable| variable.type_id == id))
-    };
-    let section =
-        btf.ids().find(holds).and_then(|section| btf.get(section)).ok_or("it is in no section of BTF")?;
-    let (resolved, target) = btf.resolve(found.target).ok_or("its type is damaged")?;
-    match section.name {
-        b".kconfig" if found.kind == Kind::Variable => {
-            kconfig_type(btf, found.target).map(ExternKind::Kconfig).ok_or("its type is none of an option")
+/// The variables and functions of BTF.
+struct Declared<'b, 'a> {
+    btf: &'b Btf<'a>,
+    /// The first of each name (`find_extern_btf_id`).
+    names: FxHashMap<&'a [u8], TypeId>,
+    /// In which data section each stands first.
+    sections: FxHashMap<TypeId, &'a [u8]>,
+}
+
+impl<'b, 'a> Declared<'b, 'a> {
+    fn new(btf: &'b Btf<'a>) -> Self {
+        let (mut names, mut sections) = (FxHashMap::default(), FxHashMap::default());
+        for id in btf.ids() {
+            match btf.get(id) {
+                Some(found) if matches!(found.kind, Kind::Variable | Kind::Function) => {
+                    names.entry(btf.string_of(id)).or_insert(id);
+                }
+                Some(found) if found.kind == Kind::DataSection => {
+                    for variable in (0..found.count).filter_map(|index| btf.variable(id, index)) {
+                        sections.entry(variable.type_id).or_insert(btf.string_of(id));
+                    }
+                }
+                _ => {}
+            }
         }
-        b".ksyms" if found.kind == Kind::Function => Ok(ExternKind::Kfunc(found.target)),
-        b".ksyms" if target.kind == Kind::Void => Ok(ExternKind::Symbol),
-        b".ksyms" => Ok(ExternKind::Variable(resolved)),
-        _ => Err("it is in another section than .kconfig and .ksyms"),
+        Self { btf, names, sections }
+    }
+
+    /// What the extern of a name is.
+    fn kind(&self, name: &[u8]) -> Result<ExternKind, &'static str> {
+        let btf = self.btf;
+        let id = *self.names.get(name).ok_or("BTF does not have it")?;
+        let found = btf.get(id).ok_or("BTF does not have it")?;
+        // BTF_VAR_GLOBAL_EXTERN and BTF_FUNC_EXTERN are both 2.
+        if found.detail != 2 {
+            return Err("BTF says that it is no extern");
+        }
+        let section = *self.sections.get(&id).ok_or("it is in no section of BTF")?;
+        let (resolved, target) = btf.resolve(found.target).ok_or("its type is damaged")?;
+        match section {
+            b".kconfig" if found.kind == Kind::Variable => kconfig_type(btf, found.target)
+                .map(ExternKind::Kconfig)
+                .ok_or("its type is none of an option"),
+            b".ksyms" if found.kind == Kind::Function => Ok(ExternKind::Kfunc(found.target)),
+            b".ksyms" if target.kind == Kind::Void => Ok(ExternKind::Symbol),
+            b".ksyms" => Ok(ExternKind::Variable(resolved)),
+            _ => Err("it is in another section than .kconfig and .ksyms"),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::elf::{self, Elf};
 use crate::error::{Error, Result, shown};
 use crate::object::code::{self, Function, FunctionId};
 use crate::types::{Kind, Member, TypeId, Types};
+use rustc_hash::FxHashMap;
 
 /// A map.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,16 +84,12 @@ pub(super) fn maps<'a>(
         refused.push(Error::refused("section .maps", "there is no BTF for it", "compile with -g"));
         return Ok(found);
     };
+    let symbols = elf.objects();
     for index in 0..btf.get(list).map_or(0, |list| list.count) {
         let Some(entry) = btf.variable(list, index) else { continue };
         let Some(variable) = btf.get(entry.type_id) else { continue };
         // BTF of clang has no offsets: libbpf fixes them by symbols (btf_fixup_datasec).
-        let is_it = |symbol: &elf::Symbol<'_>| {
-            usize::from(symbol.section) == section
-                && symbol.name == variable.name
-                && symbol.kind() == elf::STT_OBJECT
-        };
-        let offset = elf.symbols().find(is_it).map_or(entry.offset, |symbol| symbol.value as u32);
+        let offset = symbols.get(&(section, variable.name)).map_or(entry.offset, |&value| value as u32);
         let origin = MapOrigin::Btf { section: section as u32, offset };
         let name = btf.string_of(entry.type_id);
         let definition = btf.resolve(variable.target).filter(|(_, found)| found.kind == Kind::Struct);
@@ -210,6 +207,7 @@ pub(super) fn struct_ops<'a>(
     functions: &[Function<'a>],
 ) -> Vec<StructOps<'a>> {
     let mut found = Vec::new();
+    let symbols = elf.objects();
     for (index, section) in elf.sections.iter().enumerate() {
         let name = section.name.strip_prefix(b"?").unwrap_or(section.name);
         let Some(btf) = btf.filter(|_| matches!(name, b".struct_ops" | b".struct_ops.link")) else {
@@ -228,8 +226,10 @@ pub(super) fn struct_ops<'a>(
             else {
                 continue;
             };
-            let is_it = |s: &elf::Symbol<'_>| usize::from(s.section) == index && s.name == name;
-            let start = elf.symbols().find(is_it).map_or(variable.offset.into(), |symbol| symbol.value);
+            let start = symbols.get(&(index, name)).copied().unwrap_or(variable.offset.into());
+            if found.len() == MAX_STRUCT_OPS {
+                break;
+            }
             found.push(StructOps {
                 name,
                 type_id,
@@ -242,6 +242,9 @@ pub(super) fn struct_ops<'a>(
     found
 }
 
+/// The most tables of functions that are read: each costs a pass over its section's relocations.
+const MAX_STRUCT_OPS: usize = 256;
+
 /// The members of a struct at `start` of a section that relocations set to functions.
 fn set_members<'a>(
     elf: &Elf<'a>,
@@ -251,16 +254,17 @@ fn set_members<'a>(
     start: u64,
     type_id: TypeId,
 ) -> Vec<(&'a [u8], FunctionId)> {
-    let size = btf.get(type_id).map_or(0, |found| found.size);
-    let count = btf.get(type_id).map_or(0, |found| found.count);
+    let Some(found) = btf.get(type_id) else { return Vec::new() };
+    let by_offset: FxHashMap<u64, u32> = (0..found.count)
+        .filter_map(|member| Some((u64::from(btf.member(type_id, member)?.bit_offset), member)))
+        .collect();
     let tables = elf.sections.iter().filter(|s| s.kind == elf::SHT_REL && s.info as usize == section);
     let rels = tables.flat_map(|table| elf.rels(table));
-    rels.filter(|rel| (start..start + u64::from(size)).contains(&rel.offset))
+    let end = start.saturating_add(found.size.into());
+    rels.filter(|rel| (start..end).contains(&rel.offset))
         .filter_map(|rel| {
             let symbol = elf.symbol(rel.symbol)?;
-            let bits = (rel.offset - start) * 8;
-            let member = (0..count)
-                .find(|&m| btf.member(type_id, m).is_some_and(|m| u64::from(m.bit_offset) == bits))?;
+            let member = *by_offset.get(&((rel.offset - start) * 8))?;
             let function = code::at(functions, symbol.section.into(), symbol.value / 8)?;
             Some((btf.part_name(type_id, member)?, function))
         })

@@ -3,18 +3,22 @@ mod code;
 mod data;
 mod externs;
 mod maps;
+mod references;
 mod relocations;
 
-pub use code::{Function, FunctionId, Reference};
+pub use code::{Function, FunctionId};
 pub use data::{Image, ImageKind, ImageVariable};
 pub use externs::{Extern, ExternKind, KconfigType};
 pub use maps::{Map, MapOrigin, StructOps};
+pub use references::Reference;
 pub use relocations::CoreRelocation;
 
 use crate::btf::{Btf, Ext, LineRecord};
 use crate::bytes::ByteOrder;
 use crate::elf::{self, Elf};
 use crate::error::{Error, Result, shown};
+use crate::types::{Kind, Types};
+use references::Targets;
 
 /// An opened object. It borrows the file.
 #[derive(Clone, Debug)]
@@ -66,7 +70,8 @@ impl<'a> Object<'a> {
         let maps = maps::maps(&elf, btf.as_ref(), &mut refused)?;
         let externs = externs::externs(&elf, btf.as_ref(), &mut refused);
         let images = data::images(&elf, btf.as_ref());
-        code::refer(&elf, &mut functions, &maps, &externs, &images, &mut refused)?;
+        let targets = Targets::new(&elf, &maps, &externs, &images);
+        targets.refer(&mut functions, &mut refused)?;
         let struct_ops = maps::struct_ops(&elf, btf.as_ref(), &functions);
         let mut relocations = Vec::new();
         if let Some(btf) = &btf {
@@ -116,6 +121,8 @@ impl<'a> Object<'a> {
     /// not, in the order in which libbpf appends them.
     pub fn linked(&self, program: FunctionId) -> Vec<FunctionId> {
         let mut linked = vec![program];
+        let mut is_linked = vec![false; self.functions.len()];
+        is_linked[program.0 as usize] = true;
         // As bpf_object__reloc_code: appended when first seen, and gone through at once.
         let mut stack = vec![(program, 0)];
         while let Some((function, next)) = stack.pop() {
@@ -125,7 +132,8 @@ impl<'a> Object<'a> {
                 Reference::Call(callee) | Reference::FunctionAddress(callee) => Some((index, callee)),
                 _ => None,
             });
-            if let Some((index, callee)) = callees.find(|(_, callee)| !linked.contains(callee)) {
+            if let Some((index, callee)) = callees.find(|(_, callee)| !is_linked[callee.0 as usize]) {
+                is_linked[callee.0 as usize] = true;
                 stack.push((function, index + 1));
                 linked.push(callee);
                 stack.push((callee, 0));
@@ -134,15 +142,48 @@ impl<'a> Object<'a> {
         linked
     }
 
+    /// Whether the first parameter of a function is the context of its program: a pointer to a struct of these names
+    /// (`btf_is_prog_ctx_type` of `kernel/bpf/btf.c`, 6.1), whatever it is called.
+    pub(crate) fn is_context_first(&self, function: FunctionId) -> bool {
+        let is_named = || {
+            let btf = self.btf.as_ref()?;
+            let prototype = btf.get(self.function(function).type_id?)?.target;
+            let (_, pointer) = btf.resolve(btf.parameter(prototype, 0)?.type_id)?;
+            let (_, target) = btf.resolve(pointer.target).filter(|_| pointer.kind == Kind::Pointer)?;
+            Some(CONTEXTS.contains(&target.name) && target.kind == Kind::Struct)
+        };
+        is_named().unwrap_or(false)
+    }
+
     /// The source line of an instruction of a function: the last one recorded at or before it.
     pub fn line(&self, function: FunctionId, instruction: u32) -> Option<LineRecord<'a>> {
         let function = self.functions.get(function.0 as usize)?;
-        let start = function.start * 8;
-        let at = start + instruction * 8;
+        let start = u64::from(function.start) * 8;
+        let at = start + u64::from(instruction) * 8;
         let lines = self.ext.lines(function.full_section, self.btf.as_ref()?);
-        lines.filter(|line| (start..=at).contains(&line.offset)).max_by_key(|line| line.offset)
+        lines.filter(|line| (start..=at).contains(&line.offset.into())).max_by_key(|line| line.offset)
     }
 }
+
+/// The structs that programs are given.
+const CONTEXTS: [&[u8]; 16] = [
+    b"pt_regs",
+    b"user_pt_regs",
+    b"__sk_buff",
+    b"xdp_md",
+    b"bpf_perf_event_data",
+    b"bpf_raw_tracepoint_args",
+    b"bpf_sock",
+    b"bpf_sock_addr",
+    b"bpf_sock_ops",
+    b"bpf_sockopt",
+    b"bpf_sysctl",
+    b"bpf_cgroup_dev_ctx",
+    b"sk_msg_md",
+    b"sk_reuseport_md",
+    b"bpf_sk_lookup",
+    b"bpf_nf_ctx",
+];
 
 /// How errors name a section.
 fn in_section(section: &elf::Section<'_>) -> String {

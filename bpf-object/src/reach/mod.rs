@@ -1,14 +1,19 @@
 //! Which instructions of a program can be reached once its relocations are decided.
 mod flow;
+mod helpers;
+mod memory;
+mod patched;
 mod state;
 mod value;
 mod walk;
 
+use crate::feature::Feature;
 use crate::object::{CoreRelocation, FunctionId, Object};
 use crate::relocate::Decision;
+use patched::Patched;
 use rustc_hash::FxHashSet;
 use value::Value;
-use walk::{Patched, Walk};
+use walk::Walk;
 
 /// What is known of a kernel when its externs are asked for.
 pub trait Environment {
@@ -63,8 +68,12 @@ pub struct Reached {
     pub maps: Vec<(Place, u32)>,
     /// Uses of externs that are no calls, by number.
     pub externs: Vec<(Place, u32)>,
+    /// What old kernels do not have of the instruction set.
+    pub features: Vec<(Place, Feature)>,
     /// Reads of the context.
     pub context: Vec<ContextRead>,
+    /// Offsets into memory of the kernel that no relocation says.
+    pub plain_offsets: Vec<PlainOffset>,
     /// Whether a bound was met, and all instructions that were not seen count as reached.
     pub is_bounded: bool,
 }
@@ -99,6 +108,19 @@ pub struct ContextRead {
     pub size: u32,
 }
 
+/// An offset that is added to a pointer of the context, or to one that is read through such a pointer, without a
+/// relocation: the layout of another kernel may be another. Which pointers lead to a user's memory, or to something that
+/// does not change, is not known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlainOffset {
+    /// The load, or the call of a helper that reads.
+    pub place: Place,
+    /// In bytes, of all that is added.
+    pub offset: i32,
+    /// Whether a relocation went to a field first: the offset is then likely of an element in it.
+    pub in_field: bool,
+}
+
 /// Follows a program through its code and subprograms, by what is known of registers, the stack, constants and relocated
 /// guards. `decisions` are those of all relocations of the object.
 ///
@@ -118,7 +140,7 @@ pub fn reach<E: Environment>(
         walk.enter(program, Value::Context(0));
         if !environment.checks_called_only() {
             let globals = linked.iter().skip(1).filter(|&&id| object.function(id).is_global);
-            globals.for_each(|&id| walk.enter(id, Value::Any));
+            globals.for_each(|&id| walk.enter_global(id));
         }
         walk.run()
     };
@@ -129,7 +151,9 @@ pub fn reach<E: Environment>(
         kfuncs: sorted(&found.kfuncs),
         maps: sorted(&found.maps),
         externs: sorted(&found.externs),
+        features: sorted(&found.features),
         context: sorted(&found.context),
+        plain_offsets: sorted(&found.plain),
         is_bounded: found.is_bounded,
     };
     let place = |relocation: &CoreRelocation<'_>| Place {

@@ -6,6 +6,8 @@ use crate::instruction::{Instruction, class};
 pub(super) enum Value {
     /// This number.
     Constant(u64),
+    /// This number, which a relocation says: the offset of a field.
+    Relocated(u64),
     /// A number other than this one, or a pointer that is not to the stack.
     Not(u64),
     /// The context, so many bytes in.
@@ -16,6 +18,9 @@ pub(super) enum Value {
     Image(u32, u32),
     /// What an extern's address leads to.
     Extern(u32),
+    /// Perhaps a pointer into memory of the kernel: what is added to it without a relocation, and whether a relocation
+    /// added something too.
+    Kernel(i32, bool),
     /// Anything but a pointer to the stack.
     Other,
     /// Anything.
@@ -25,12 +30,21 @@ pub(super) enum Value {
 use Value::*;
 
 impl Value {
+    /// The number, if it is one.
+    pub(super) fn number(self) -> Option<u64> {
+        match self {
+            Constant(number) | Relocated(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// Whether all that the other may be is among what this may be.
     pub(super) fn covers(self, other: Self) -> bool {
         match (self, other) {
             (Any, _) => true,
             (Other, _) => !other.may_be_stack(),
-            (Not(excluded), Constant(value)) => value != excluded,
+            (Constant(a), Relocated(b)) => a == b,
+            (Not(excluded), Constant(value) | Relocated(value)) => value != excluded,
             (Not(0), Context(_) | Image(..)) => true,
             (Stack(a, None), Stack(b, _)) => a == b,
             _ => self == other,
@@ -55,7 +69,7 @@ impl Value {
     /// Whether it is zero, where that is certain.
     pub(super) fn is_zero(self) -> Option<bool> {
         match self {
-            Constant(value) => Some(value == 0),
+            Constant(value) | Relocated(value) => Some(value == 0),
             Not(0) | Context(_) | Stack(..) | Image(..) => Some(false),
             _ => None,
         }
@@ -69,6 +83,7 @@ impl Value {
             Constant(value) => Constant(value.wrapping_add_signed(number)),
             Context(from) => moved(from).map_or(Other, Context),
             Stack(frame, from) => Stack(frame, from.and_then(moved)),
+            Kernel(from, in_field) => moved(from).map_or(Other, |to| Kernel(to, in_field)),
             Image(image, from) => {
                 offset.and_then(|offset| from.checked_add_signed(offset)).map_or(Other, |to| Image(image, to))
             }
@@ -84,7 +99,15 @@ pub(super) fn arithmetic(instruction: Instruction, first: Value, operand: Value)
     let operation = instruction.code >> 4;
     match (operation, first, operand) {
         // mov; with an offset it extends the sign of fewer bits.
-        (0xb, _, _) if is_wide && instruction.off == 0 => operand,
+        (0xb, _, _) if is_wide && instruction.off == 0 => return operand,
+        // A field is gone to by its relocation: that is no plain offset.
+        (0x0, Kernel(offset, _), Relocated(_)) if is_wide => return Kernel(offset, true),
+        (0x0, Relocated(_), Kernel(offset, _)) if is_wide => return Kernel(offset, true),
+        _ => {}
+    }
+    let plain = |value: Value| value.number().map_or(value, Constant);
+    let (first, operand) = (plain(first), plain(operand));
+    match (operation, first, operand) {
         (0xb, _, Constant(number)) => constant(instruction, 0, number).map_or(Other, Constant),
         (0x0, _, Constant(number)) if is_wide => first.plus(number.cast_signed()),
         (0x0, Constant(number), _) if is_wide => operand.plus(number.cast_signed()),
@@ -147,7 +170,7 @@ fn constant(instruction: Instruction, a: u64, b: u64) -> Option<u64> {
 pub(super) fn is_taken(instruction: Instruction, first: Value, operand: Value) -> Option<bool> {
     let is_wide = instruction.class() == class::JMP;
     let operation = instruction.code >> 4;
-    if let (Constant(a), Constant(b)) = (first, operand) {
+    if let (Some(a), Some(b)) = (first.number(), operand.number()) {
         let (a, b) = if is_wide { (a, b) } else { (a & 0xffff_ffff, b & 0xffff_ffff) };
         let (x, y) = match is_wide {
             true => (a.cast_signed(), b.cast_signed()),
@@ -184,7 +207,7 @@ pub(super) fn is_taken(instruction: Instruction, first: Value, operand: Value) -
 /// What is known of the first operand after a comparison with a number, taken or not.
 pub(super) fn refined(instruction: Instruction, first: Value, number: u64, taken: bool) -> Value {
     let is_equality = matches!(instruction.code >> 4, 0x1 | 0x5);
-    if !is_equality || instruction.class() != class::JMP || !matches!(first, Other | Not(_)) {
+    if !is_equality || instruction.class() != class::JMP || !matches!(first, Other | Not(_) | Kernel(..)) {
         return first;
     }
     let is_equal = (instruction.code >> 4 == 0x1) == taken;

@@ -2,18 +2,29 @@
 use crate::relocate::Failure;
 use crate::types::{Kind, TypeId, Types, essential};
 
-/// How many more steps a comparison may take. Real types take some thousands; types that are made to branch at each
-/// level would take 2^64.
+/// How many more steps comparisons may take. Real types take some thousands at most; types that are made to branch at
+/// each level would take 2^64.
 #[derive(Debug)]
-pub(super) struct Budget(u32);
+pub(super) struct Budget {
+    /// For the comparison at hand.
+    one: u32,
+    /// For all of an object.
+    all: u32,
+}
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self(1 << 20)
+        Self { one: 0, all: 1 << 28 }
+    }
+
+    /// Starts the next comparison.
+    pub(super) fn next(&mut self) {
+        self.one = 1 << 20;
     }
 
     pub(super) fn step(&mut self) -> Result<(), Failure> {
-        self.0 = self.0.checked_sub(1).ok_or(Failure::TooComplex)?;
+        self.one = self.one.checked_sub(1).ok_or(Failure::TooComplex)?;
+        self.all = self.all.checked_sub(1).ok_or(Failure::TooComplex)?;
         Ok(())
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn explain<K: Kernel>(
     let mut nearest: Option<(usize, Reason)> = None;
     for candidate in candidates::find(kernel, name, root.kind) {
         let types = kernel.types(candidate.object)?;
-        if let Ok(Some(_)) = matches::find(btf, &wanted, types, candidate.id) {
+        if let Ok(Some(_)) = matches::find(btf, &wanted, types, candidate.id, &mut Budget::new()) {
             return None;
         }
         let (steps, reason) = compare(btf, &wanted, types, candidate);
@@ -105,6 +105,7 @@ fn compare<T: Types>(btf: &Btf<'_>, wanted: &Spec<'_>, types: &T, candidate: Can
     let mut found = Spec::at(candidate.id, wanted.kind);
     let mut id = candidate.id;
     let mut budget = Budget::new();
+    budget.next();
     for (steps, accessor) in wanted.accessors.iter().enumerate() {
         if let Some(name) = accessor.name {
             if let Ok(Some(next)) = member::find(btf, accessor, types, id, &mut found, &mut budget) {
@@ -137,18 +138,25 @@ fn compare<T: Types>(btf: &Btf<'_>, wanted: &Spec<'_>, types: &T, candidate: Can
 /// How the member of the wanted name differs, if there is one.
 fn incompatible<T: Types>(btf: &Btf<'_>, accessor: &Accessor<'_>, types: &T, id: TypeId) -> Option<Mismatch> {
     let wanted = btf.member(accessor.type_id, accessor.index)?;
-    let found = named(types, id, wanted.name, 0)?;
+    let mut budget = Budget::new();
+    budget.next();
+    let found = named(types, id, wanted.name, 0, &mut budget)?;
     let (wanted_kind, found) = (btf.resolve(wanted.type_id)?.1.kind, types.resolve(found)?.1.kind);
     Some(Mismatch::Kind { member: wanted.name.to_vec(), wanted: wanted_kind, found })
 }
 
 /// The type of the member of a name, also in anonymous members.
-fn named<T: Types>(types: &T, id: TypeId, name: &[u8], depth: u32) -> Option<TypeId> {
+fn named<T: Types>(types: &T, id: TypeId, name: &[u8], depth: u32, budget: &mut Budget) -> Option<TypeId> {
     let (id, container) = types.resolve(id).filter(|(_, found)| found.kind.is_composite() && depth < 8)?;
-    (0..container.count).filter_map(|index| types.member(id, index)).find_map(|member| {
-        match member.name.is_empty() {
-            true => named(types, member.type_id, name, depth + 1),
+    for member in (0..container.count).filter_map(|index| types.member(id, index)) {
+        budget.step().ok()?;
+        let found = match member.name.is_empty() {
+            true => named(types, member.type_id, name, depth + 1, budget),
             false => (member.name == name).then_some(member.type_id),
+        };
+        if found.is_some() {
+            return found;
         }
-    })
+    }
+    None
 }

@@ -12,16 +12,17 @@ pub(super) fn find<'t, L: Types, T: Types>(
     wanted: &Spec<'_>,
     target: &'t T,
     root: TypeId,
+    budget: &mut Budget,
 ) -> Result<Option<Spec<'t>>, Failure> {
     let mut found = Spec::at(root, wanted.kind);
-    let mut budget = Budget::new();
+    budget.next();
     if wanted.kind.is_type() {
         let level = MAX_NESTING;
         let is_match = match wanted.kind {
             RelocationKind::TypeMatches => {
                 Matching { local, target, budget }.types(wanted.root, root, false, level)?
             }
-            _ => compatible::types(local, wanted.root, target, root, level, &mut budget)?,
+            _ => compatible::types(local, wanted.root, target, root, level, budget)?,
         };
         return Ok(is_match.then_some(found));
     }
@@ -42,7 +43,7 @@ pub(super) fn find<'t, L: Types, T: Types>(
     let mut id = root;
     for (position, accessor) in wanted.accessors.iter().enumerate() {
         if accessor.name.is_some() {
-            match member::find(local, accessor, target, id, &mut found, &mut budget)? {
+            match member::find(local, accessor, target, id, &mut found, budget)? {
                 Some(next) => id = next,
                 None => return Ok(None),
             }
@@ -73,7 +74,7 @@ pub(super) fn find<'t, L: Types, T: Types>(
 struct Matching<'m, L, T> {
     local: &'m L,
     target: &'m T,
-    budget: Budget,
+    budget: &'m mut Budget,
 }
 
 impl<L: Types, T: Types> Matching<'_, L, T> {

@@ -19,6 +19,7 @@ use crate::bytes::ByteOrder;
 use crate::instruction::Instruction;
 use crate::object::{CoreRelocation, Object};
 use crate::types::{TypeId, Types, essential};
+use compatible::Budget;
 use rustc_hash::FxHashMap;
 use spec::Spec;
 use value::{Outcome, Value};
@@ -97,6 +98,7 @@ pub struct Relocator<'o, 'a, K> {
     order: ByteOrder,
     kernel: &'o K,
     cache: FxHashMap<TypeId, Vec<Candidate>>,
+    budget: Budget,
 }
 
 /// Decides all relocations of an object, in its order. One step per relocation and candidate.
@@ -121,7 +123,7 @@ pub fn relocate<K: Kernel>(object: &Object<'_>, kernel: &K) -> Vec<Decision> {
 impl<'o, 'a, K: Kernel> Relocator<'o, 'a, K> {
     /// A relocator of an object with these types and this byte order.
     pub fn new(btf: &'o Btf<'a>, order: ByteOrder, kernel: &'o K) -> Self {
-        Self { btf, order, kernel, cache: FxHashMap::default() }
+        Self { btf, order, kernel, cache: FxHashMap::default(), budget: Budget::new() }
     }
 
     /// Decides a relocation of the first of these instructions. The second is needed for loads of 64-bit constants.
@@ -158,7 +160,9 @@ impl<'o, 'a, K: Kernel> Relocator<'o, 'a, K> {
         let mut matching = Vec::new();
         for &candidate in candidates.iter() {
             let Some(types) = kernel.types(candidate.object) else { continue };
-            let Some(target) = matches::find(self.btf, &local, types, candidate.id)? else { continue };
+            let Some(target) = matches::find(self.btf, &local, types, candidate.id, &mut self.budget)? else {
+                continue;
+            };
             let outcome = value::outcome(kind, self.btf, &local, types, Some(&target), self.order)?;
             match &decided {
                 None => decided = Some((target.bit_offset, outcome)),

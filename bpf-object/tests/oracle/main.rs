@@ -56,26 +56,33 @@ fn compared(name: &str) -> Option<Compared> {
 #[test]
 fn parts_are_those_of_libbpf() {
     let Some(Compared { oracle, scratch, objects, .. }) = compared("parts") else { return };
-    let mut lines = 0;
-    for bytes in &objects {
+    let (mut lines, mut refused) = (0, 0);
+    for (number, bytes) in objects.iter().enumerate() {
         let path = scratch.join("object.o");
         fs::write(&path, bytes).unwrap();
         let output = Command::new(&oracle).arg("parts").arg(&path).output().unwrap();
         let mut theirs: Vec<_> =
             std::str::from_utf8(&output.stdout).unwrap().lines().map(str::to_string).collect();
-        let mut ours = parts(&Object::open(bytes).unwrap());
+        let object = Object::open(bytes).unwrap();
+        // What libbpf does not open has a reason here, and the other way round.
+        let is_opened = theirs != ["unopened"];
+        assert_eq!(is_opened, object.refused.is_empty(), "object {number}: {:?}", object.refused);
+        if !is_opened {
+            refused += 1;
+            continue;
+        }
+        let mut ours = parts(&object);
         theirs.sort();
         ours.sort();
         assert_eq!(ours, theirs);
         lines += ours.len();
     }
-    eprintln!("{lines} functions, maps and externs of {} objects", objects.len());
+    eprintln!("{lines} functions, maps and externs of {} objects, {refused} refused", objects.len());
 }
 
 /// The parts of an object, as `decisions.c` prints them.
 fn parts(object: &Object<'_>) -> Vec<String> {
     let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
-    assert!(object.refused.is_empty(), "{:?}", object.refused);
     let mut lines = vec![format!("license {}", text(object.license))];
     lines.extend(object.functions.iter().map(|f| {
         let (autoload, is_subprogram) = (u8::from(f.autoload), u8::from(f.is_subprogram));
@@ -152,7 +159,7 @@ fn decisions_are_those_of_libbpf() {
         for (number, bytes) in objects.iter().enumerate() {
             let path = scratch.join("object.o");
             fs::write(&path, bytes).unwrap();
-            let theirs = asked(&oracle, &path, kernel);
+            let Some(theirs) = asked(&oracle, &path, kernel) else { continue };
             let ours = decided(bytes, &types);
             assert_eq!(ours.len(), theirs.len(), "object {number}: other relocations");
             for (key, answer) in &ours {
@@ -193,20 +200,22 @@ fn decided(bytes: &[u8], kernel: &KernelBtf<'_>) -> BTreeMap<Key, String> {
     answers.collect()
 }
 
-/// libbpf's decisions.
-fn asked(oracle: &Path, object: &Path, kernel: &Path) -> BTreeMap<Key, String> {
+/// libbpf's decisions. `None` if it does not open the object.
+fn asked(oracle: &Path, object: &Path, kernel: &Path) -> Option<BTreeMap<Key, String>> {
     let output = Command::new(oracle).arg(object).arg(kernel).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let is_refused = text.lines().any(|line| matches!(line, "unopened" | "no btf"));
-    assert!(output.status.success() && !is_refused, "{object:?} and {kernel:?}: {text}");
+    let says = |word| text.lines().any(|line| line == word);
+    assert!(output.status.success() && !says("no btf"), "{object:?} and {kernel:?}: {text}");
+    if says("unopened") {
+        return None;
+    }
     let lines = text.lines().filter(|line| !line.starts_with("object "));
-    lines
-        .map(|line| {
-            let mut words = line.splitn(4, ' ');
-            let mut word = || words.next().unwrap();
-            ((word().to_string(), word().parse().unwrap(), word().parse().unwrap()), word().to_string())
-        })
-        .collect()
+    let answers = lines.map(|line| {
+        let mut words = line.splitn(4, ' ');
+        let mut word = || words.next().unwrap();
+        ((word().to_string(), word().parse().unwrap(), word().parse().unwrap()), word().to_string())
+    });
+    Some(answers.collect())
 }
 
 fn compile(libbpf: &Path, scratch: &Path) -> PathBuf {

@@ -234,3 +234,85 @@ fn what_reached_code_does_is_listed() {
     assert_eq!(context, [(8, 4), (104, 8), (112, 8)]);
     assert!(reached.context.iter().any(|read| read.place.function != FunctionId(0)));
 }
+
+#[test]
+fn global_subprograms_read_the_context_too() {
+    let source = "struct pt_regs { u64 r[21]; };
+        __attribute__((noinline)) int global(struct pt_regs *regs) { sink += ktime(); return regs->r[3]; }
+        SEC(\"kprobe/f\") int f(struct pt_regs *ctx) { return global(ctx); }";
+    let Some((_, reached)) = followed(source, &Unknown) else { return };
+    assert_eq!(reached.context.iter().map(|read| read.offset).collect::<Vec<_>>(), [24]);
+}
+
+#[test]
+fn extensions_of_the_instruction_set_are_listed() {
+    use probeidx_bpf::feature::Feature;
+    use probeidx_bpf::instruction::Instruction;
+    let features = |body: &str| {
+        let source = format!(
+            "static long each(u32 n, void *to) {{ return 0; }} static u64 counter;
+             SEC(\"kprobe/f\") int f(void **ctx) {{ struct task *p = *ctx; {body} return sink; }}"
+        );
+        let (_, reached) = followed(&source, &Unknown)?;
+        Some(reached.features.iter().map(|(_, feature)| *feature).collect::<Vec<_>>())
+    };
+    let Some(none) = features("__sync_fetch_and_add(&counter, 1);") else { return };
+    assert_eq!(none, []);
+    assert_eq!(features("if (EXISTS(p->gone)) loop(9, each, 0, 0);"), Some(vec![]));
+    assert_eq!(features("loop(9, each, 0, 0);"), Some(vec![Feature::Callback]));
+    assert_eq!(features("bpf_maybe();"), Some(vec![Feature::KfuncCall]));
+    let of = |code, src, off, imm| Feature::of(Instruction { code, dst: 1, src, off, imm });
+    assert_eq!(of(0xdb, 2, 0, 0x01), Some(Feature::Atomic));
+    assert_eq!(of(0xc3, 2, 0, 0xf1), Some(Feature::Atomic));
+    assert_eq!(of(0xdb, 2, 0, 0x00), None);
+    assert_eq!(of(0xdb, 2, 0, 0x100), Some(Feature::AcquireRelease));
+    for (code, off) in [(0x91, 4), (0xbf, 8), (0xbc, 16), (0x3f, 1), (0x97, 1), (0xd7, 0), (0x06, 0)] {
+        assert_eq!(of(code, 0, off, 0), Some(Feature::Version4), "{code:#x}");
+    }
+    assert_eq!(of(0xe5, 0, 3, 0), Some(Feature::MayGoto));
+    assert_eq!(of(0x0d, 0, 0, 0), Some(Feature::IndirectJump));
+    assert_eq!(of(0xbf, 2, 1, 0x1_0000), Some(Feature::AddressSpaceCast));
+    for (code, off) in
+        [(0x79, 8), (0xbf, 0), (0x3f, 0), (0xd4, 0), (0xdc, 0), (0x05, 4), (0x55, 2), (0x1e, 2)]
+    {
+        assert_eq!(of(code, 2, off, 64), None, "{code:#x}");
+    }
+    assert_eq!(Feature::Atomic.since(), (5, 12));
+}
+
+#[test]
+fn offsets_without_a_relocation_are_listed() {
+    let offsets = |body: &str| {
+        let source = format!(
+            "struct plain {{ u64 a; u64 b; struct plain *next; }};
+             static long (*read_user)(void *dst, u32 size, const void *from) = (void *)112;
+             static void *(*current)(void) = (void *)35;
+             SEC(\"kprobe/f\") int f(void **ctx) {{ struct task *p = ctx[0]; struct plain *q = ctx[1], *r;
+             {body} return 0; }}"
+        );
+        let (_, reached) = followed(&source, &Unknown)?;
+        Some(reached.plain_offsets.iter().map(|plain| (plain.offset, plain.in_field)).collect::<Vec<_>>())
+    };
+    let Some(plain) = offsets("probe_read((void *)&sink, 8, &q->b);") else { return };
+    assert_eq!(plain, [(8, false)]);
+    // Through what is read, through a direct load, and of the current task.
+    assert_eq!(
+        offsets("probe_read(&r, 8, &q->next); probe_read((void *)&sink, 8, &r->b);"),
+        Some(vec![(16, false), (8, false)])
+    );
+    assert_eq!(offsets("sink = q->next->b;"), Some(vec![(16, false), (8, false)]));
+    assert_eq!(offsets("probe_read((void *)&sink, 8, current() + 40);"), Some(vec![(40, false)]));
+    let element = "probe_read((void *)&sink, 4, (char *)&p->state + 2);";
+    assert_eq!(offsets(element), Some(vec![(2, true)]));
+    for none in [
+        "probe_read((void *)&sink, 4, &p->pid);",
+        "probe_read((void *)&sink, 4, &p->state);",
+        "sink = p->state;",
+        "probe_read((void *)&sink, 8, q);",
+        "read_user((void *)&sink, 8, &q->b);",
+        "if (EXISTS(p->gone)) probe_read((void *)&sink, 8, &q->b);",
+        "for (volatile int i = 0; i < 3; i++) probe_read((void *)&sink, 4, &p->state);",
+    ] {
+        assert_eq!(offsets(none), Some(vec![]), "{none}");
+    }
+}
