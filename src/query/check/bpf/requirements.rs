@@ -1,10 +1,8 @@
 //! Helpers, kfuncs, and types of programs and maps: what the kernel's own enumerations have.
 use super::super::outcome::{Finding, Severity, State};
-use super::types::KernelTypes;
 use super::helper_scope::{self, Scope};
+use super::types::KernelTypes;
 use super::{Checking, helpers};
-use crate::version;
-use probeidx_bpf::feature::Feature;
 use probeidx_bpf::reach::Reached;
 use probeidx_bpf::section::Section;
 use rustc_hash::FxHashSet;
@@ -74,7 +72,9 @@ impl Requirements {
             let kind = section.map_or("", |section| section.definition.program.name());
             let finding = match scope {
                 Scope::Unknown => {
-                    let why = format!("whether programs of type {kind} may call {name} is not known of this release");
+                    let why = format!(
+                        "whether programs of type {kind} may call {name} is not known of this release"
+                    );
                     Finding::new(State::Undecided, text, why)
                 }
                 Scope::Refused => {
@@ -82,37 +82,14 @@ impl Requirements {
                     Finding::new(State::Helper, text, why).errno("EINVAL")
                 }
                 Scope::Allowed => {
-                    Finding::new(State::Helper, text, format!("the kernel has no helper {name}")).errno("EINVAL")
+                    Finding::new(State::Helper, text, format!("the kernel has no helper {name}"))
+                        .errno("EINVAL")
                 }
             };
             findings.push(checking.at(finding, *place));
         }
         for (place, number) in &reached.kfuncs {
             if let Some(finding) = checking.externs.kfunc(*number).filter(|_| met.insert((1, *number))) {
-                findings.push(checking.at(finding, *place));
-            }
-        }
-        let version = version::version(&String::from_utf8_lossy(checking.view.release()));
-        for (place, feature) in &reached.features {
-            let (major, minor) = feature.since();
-            // Kfuncs are told by name.
-            let counts =
-                *feature != Feature::KfuncCall && version.is_none_or(|version| version < (major, minor));
-            if counts && met.insert((3, *feature as u32)) {
-                let what = feature.name();
-                let (state, why) = match version {
-                    Some(_) => (
-                        State::Loader,
-                        format!(
-                            "the kernel's verifier does not know {what}, which came with {major}.{minor}"
-                        ),
-                    ),
-                    None => (
-                        State::Undecided,
-                        format!("not decided: whether the kernel has {what}, as its release has no version"),
-                    ),
-                };
-                let finding = Finding::new(state, checking.text(*place, what), why).errno("EINVAL");
                 findings.push(checking.at(finding, *place));
             }
         }
