@@ -5,6 +5,7 @@ mod agreement;
 mod anchors;
 mod btf;
 mod calls;
+mod core_types;
 mod check;
 mod damage;
 #[cfg(feature = "debuginfod")]
