@@ -38,7 +38,8 @@ fn compile(source: &str) -> Option<(tempfile::TempDir, PathBuf)> {
         }
         Ok(output) => {
             assert!(output.status.success(), "{source}\n{}", String::from_utf8_lossy(&output.stderr));
-            Some((folder, path("o")))
+            let object = path("o");
+            Some((folder, object))
         }
     }
 }
