@@ -18,6 +18,8 @@ pub struct Machine {
     init: Vec<u8>,
     register: Result<Vec<u8>, String>,
     modules: Vec<(String, Vec<u8>)>,
+    /// Further files, by path.
+    files: Vec<(String, Vec<u8>)>,
     is_moved: bool,
     printed: Vec<String>,
 }
@@ -36,6 +38,8 @@ pub enum Request {
     Attach { function: String },
     /// Open a kprobe of perf by this name, as BPF's kprobes are.
     ByName { function: String },
+    /// Load and attach each program of the BPF objects in a file of the machine, by objects.c.
+    Objects { path: String },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -95,6 +99,21 @@ pub struct Answer {
     pub known: BTreeMap<String, String>,
     /// Of a [`Request::Trace`]: each event, from its name on.
     pub traced: Vec<String>,
+    /// Of a [`Request::Objects`]: each program, in the order of libbpf.
+    pub programs: Vec<Loaded>,
+}
+
+/// What became of a BPF program that was loaded and attached alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Its name; `-` for all of an object that libbpf does not open.
+    pub program: String,
+    /// How far it came: `ok`, or where it failed, `open`, `load` or `attach`.
+    pub stage: String,
+    /// 0 if it is attached.
+    pub errno: i32,
+    /// The end of what libbpf and the verifier said.
+    pub said: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +141,9 @@ const MANY: usize = 2000;
 /// In seconds: to attach a BPF program patches the kernel's code.
 const ATTACH_TIME: u64 = 1;
 
+/// In seconds: a file may have a hundred programs, and the verifier goes through each.
+const OBJECTS_TIME: u64 = 20;
+
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;
 
@@ -145,6 +167,7 @@ impl Machine {
             init: parts::init(kernel.architecture)?,
             register: parts::register(kernel),
             modules: vec![],
+            files: vec![],
             is_moved: false,
             printed: vec![BLACKLIST.to_owned()],
         })
@@ -170,6 +193,12 @@ impl Machine {
     pub fn running(mut self, init: Vec<u8>) -> Self {
         self.init = init;
         self.printed.clear();
+        self
+    }
+
+    /// With another file.
+    pub fn file(mut self, path: &str, bytes: Vec<u8>) -> Self {
+        self.files.push((path.to_owned(), bytes));
         self
     }
 
@@ -222,6 +251,7 @@ impl Machine {
         let (initrd, told, console) = (folder.join("initrd"), folder.join("told"), folder.join("console"));
         let requests: Vec<_> = requests.collect();
         let attached = requests.iter().filter(|r| matches!(r, Request::Attach { .. })).count() as u64;
+        let files = requests.iter().filter(|r| matches!(r, Request::Objects { .. })).count() as u64;
         let (requests, count) = self.write(requests.into_iter());
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
         // arm64 is emulated several times as slowly.
@@ -232,7 +262,12 @@ impl Machine {
                 600 + count as u64 / 4
             }
         };
-        self.run(&initrd, &told, &console, Duration::from_secs(patience + attached * ATTACH_TIME))?;
+        self.run(
+            &initrd,
+            &told,
+            &console,
+            Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME),
+        )?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
             .and_then(|told| read(&told, count))
@@ -317,6 +352,9 @@ impl Machine {
             order.push('\n');
         }
         archive.file("modules", order.as_bytes());
+        for (path, bytes) in &self.files {
+            archive.file(path, bytes);
+        }
         archive.finish()
     }
 
@@ -332,6 +370,7 @@ impl Machine {
                 Request::Uprobe { line } => writeln!(text, "u {line}"),
                 Request::Attach { function } => writeln!(text, "b {function}"),
                 Request::ByName { function } => writeln!(text, "k {function}"),
+                Request::Objects { path } => writeln!(text, "o {path}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -390,6 +429,7 @@ impl Display for Request {
             Self::Uprobe { line } => write!(f, "\"{line}\""),
             Self::Attach { function } => write!(f, "fentry of {function}"),
             Self::ByName { function } => write!(f, "kprobe of {function}"),
+            Self::Objects { path } => write!(f, "the objects of {path}"),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }
@@ -444,6 +484,14 @@ fn read(mut told: &[u8], count: usize) -> Result<Answers, String> {
                 let answer = result.answers.get_mut(number).ok_or_else(strange)?;
                 let text = take(&mut told, length).ok_or_else(strange)?;
                 answer.traced = text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect();
+            }
+            ["p", number, program, stage, errno, length] => {
+                let number: usize = number.parse().map_err(|_| strange())?;
+                let answer = result.answers.get_mut(number).ok_or_else(strange)?;
+                let (program, stage) = (program.to_owned(), stage.to_owned());
+                let errno = errno.parse().map_err(|_| strange())?;
+                let said = take(&mut told, length).ok_or_else(strange)?;
+                answer.programs.push(Loaded { program, stage, errno, said });
             }
             ["c", path, length] => {
                 let text = take(&mut told, length).ok_or_else(strange)?;

@@ -8,6 +8,8 @@ mod initrd;
 mod limits;
 mod listed;
 mod named;
+mod objects;
+mod outcomes;
 mod parts;
 mod row;
 mod sample;

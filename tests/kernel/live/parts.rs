@@ -25,6 +25,42 @@ pub fn uprobed(program: &Path, architecture: Architecture) -> Result<Vec<u8>, St
     run(&mut gcc).and_then(|()| read(program))
 }
 
+/// `objects.c`, linked statically with libbpf: the one whose sources are in `$PROBEIDX_LIBBPF`, else the one that is installed.
+/// `$CFLAGS` and `$LDFLAGS` may say where libelf is.
+pub fn objects(architecture: Architecture) -> Result<Vec<u8>, String> {
+    let folder = folder("objects")?;
+    let program = folder.join("objects");
+    let flags = |name: &str| -> Vec<String> {
+        std::env::var(name).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    };
+    let mut gcc = Command::new(architecture.compiler());
+    gcc.args(["-static", "-O1", "-w", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-o"]).arg(&program);
+    gcc.args(flags("CFLAGS")).arg(source("objects.c"));
+    if let Some(sources) = std::env::var_os("PROBEIDX_LIBBPF").map(PathBuf::from) {
+        // Its headers are included as `bpf/libbpf.h`, as which they are installed.
+        let headers = folder.join("include");
+        std::fs::create_dir_all(&headers).map_err(|e| format!("{}: {e}", headers.display()))?;
+        let linked = std::os::unix::fs::symlink(sources.join("src"), headers.join("bpf"));
+        linked.map_err(|e| format!("{}: {e}", headers.display()))?;
+        for include in [&headers, &sources.join("include"), &sources.join("include/uapi")] {
+            gcc.arg("-I").arg(include);
+        }
+        let all =
+            std::fs::read_dir(sources.join("src")).map_err(|e| format!("{}: {e}", sources.display()))?;
+        let all = all.flatten().map(|entry| entry.path());
+        gcc.args(all.filter(|path| path.extension() == Some(OsStr::new("c"))));
+    } else {
+        gcc.arg("-lbpf");
+    }
+    gcc.args(flags("LDFLAGS")).args(["-lelf", "-lz"]);
+    // elfutils 0.189 and later may need it.
+    let has_zstd = Command::new(architecture.compiler()).arg("-print-file-name=libzstd.a").output();
+    if has_zstd.is_ok_and(|found| found.stdout.starts_with(b"/")) {
+        gcc.arg("-lzstd");
+    }
+    take(&mut gcc, &program, &folder)
+}
+
 /// `register.c`, compiled against the headers of the kernel. With any `gcc`: headers name the one that the
 /// distribution took.
 pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {

@@ -17,9 +17,9 @@ const PRELUDE: &str = r#"
 static long (*ktime)(void) = (void *)5;
 static long (*none)(void) = (void *)9999;
 char LICENSE[] SEC("license") = "GPL";
-struct bug_entry { int bug_addr_disp; unsigned short flags; } core;
-struct bug_entry___other { long elsewhere; } core;
-struct bug_entry_none { int x; } core;
+struct small { long one, two; } core;
+struct small___other { long elsewhere; } core;
+struct small_none { int x; } core;
 volatile long sink;
 "#;
 
@@ -98,20 +98,20 @@ fn where_programs_are_attached() {
 #[test]
 fn a_relocation_that_fails_does_harm_only_where_it_is_reached() {
     // The member is there.
-    expect("SEC(\"kprobe/plain\") int p(struct bug_entry *b) { sink = b->flags; return 0; }", &["p ok"]);
-    let other = "SEC(\"kprobe/plain\") int p(struct bug_entry___other *b)";
+    expect("SEC(\"kprobe/plain\") int p(struct small *b) { sink = b->two; return 0; }", &["p ok"]);
+    let other = "SEC(\"kprobe/plain\") int p(struct small___other *b)";
     expect(&format!("{other} {{ sink = b->elsewhere; return 0; }}"), &["p field"]);
     expect(&format!("{other} {{ if (exists(b->elsewhere)) sink = b->elsewhere; return 0; }}"), &["p ok"]);
     // Whether it is reached, the loader decides.
     let hangs = format!("const volatile int on = 0; {other} {{ if (on) sink = b->elsewhere; return 0; }}");
     expect(&hangs, &["p field"]);
     if let Some(lines) = found(&hangs) {
-        assert!(lines[1].contains("hangs on on"), "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains("hangs on on")), "{lines:?}");
     }
-    let gone = "SEC(\"kprobe/plain\") int p(struct bug_entry_none *b) { sink = b->x; return 0; }";
+    let gone = "SEC(\"kprobe/plain\") int p(struct small_none *b) { sink = b->x; return 0; }";
     expect(gone, &["p field"]);
     if let Some(lines) = found(gone) {
-        assert!(lines[1].contains("the kernel has no struct bug_entry_none"), "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains("the kernel has no struct small_none")), "{lines:?}");
     }
 }
 

@@ -9,7 +9,9 @@
 mod attach_points;
 mod context;
 mod externs;
+mod helper_scope;
 mod helpers;
+mod instructions;
 mod relocations;
 mod requirements;
 pub mod types;
@@ -17,6 +19,7 @@ pub mod types;
 use super::attach::Attacher;
 use super::outcome::{FileOutcome, Finding, ProgramOutcome, State};
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::index::release::Release;
 use externs::Externs;
 use probeidx_bpf::btf::RelocationKind;
 use probeidx_bpf::object::{Function, FunctionId};
@@ -149,7 +152,8 @@ impl<'a> Checking<'_, '_, 'a> {
             .chain(context::findings(self, section.as_ref(), &reached));
         let mut findings: Vec<Finding> = own.map(|finding| self.at(finding, start)).collect();
         findings.extend(relocations::findings(self, id, &reached));
-        findings.extend(self.requirements.of_code(self, &reached));
+        findings.extend(self.requirements.of_code(self, section.as_ref(), &reached));
+        findings.extend(instructions::findings(self, &reached));
         let line = self.object.line(id, 0);
         ProgramOutcome {
             name: String::from_utf8_lossy(function.name).into_owned(),
@@ -158,6 +162,13 @@ impl<'a> Checking<'_, '_, 'a> {
             findings,
             ..ProgramOutcome::default()
         }
+    }
+
+    /// The line of the release: major and minor.
+    fn line(&self) -> Option<(u32, u32)> {
+        let release = String::from_utf8_lossy(self.view.release());
+        let (major, minor) = Release::parse(&release).line().split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
     }
 
     /// A finding with the source line of an instruction, unless it has one.

@@ -1,5 +1,6 @@
 //! Helpers, kfuncs, and types of programs and maps: what the kernel's own enumerations have.
-use super::super::outcome::{Finding, State};
+use super::super::outcome::{Finding, Severity, State};
+use super::helper_scope::{self, Scope};
 use super::types::KernelTypes;
 use super::{Checking, helpers};
 use probeidx_bpf::reach::Reached;
@@ -48,21 +49,59 @@ impl Requirements {
     }
 
     /// Whether the kernel has what the code of a program that is reached calls and uses.
-    pub fn of_code(&self, checking: &Checking<'_, '_, '_>, reached: &Reached) -> Vec<Finding> {
+    pub fn of_code(
+        &self,
+        checking: &Checking<'_, '_, '_>,
+        section: Option<&Section<'_>>,
+        reached: &Reached,
+    ) -> Vec<Finding> {
         let mut findings = vec![];
+        let line = checking.line();
         let mut met = FxHashSet::default();
         for (place, number) in &reached.helpers {
             let is_there = self.helpers.as_ref().is_none_or(|helpers| helpers.contains(&(*number).into()));
-            if !is_there && met.insert((0, *number)) {
-                let name = helpers::name(*number);
-                let text = checking.text(*place, &name);
-                let why = format!("the kernel has no helper {name}");
-                findings.push(checking.at(Finding::new(State::Helper, text, why).errno("EINVAL"), *place));
+            let scope = match section {
+                Some(section) if is_there => helper_scope::scope(section.definition, *number, line),
+                _ => Scope::Allowed,
+            };
+            if (is_there && scope == Scope::Allowed) || !met.insert((0, *number)) {
+                continue;
             }
+            let name = helpers::name(*number);
+            let text = checking.text(*place, &name);
+            let kind = section.map_or("", |section| section.definition.program.name());
+            let finding = match scope {
+                Scope::Unknown => {
+                    let why = format!(
+                        "whether programs of type {kind} may call {name} is not known of this release"
+                    );
+                    Finding::new(State::Undecided, text, why)
+                }
+                Scope::Refused => {
+                    let why = format!("programs of type {kind} may not call {name}");
+                    Finding::new(State::Helper, text, why).errno("EINVAL")
+                }
+                Scope::Allowed => {
+                    Finding::new(State::Helper, text, format!("the kernel has no helper {name}"))
+                        .errno("EINVAL")
+                }
+            };
+            findings.push(checking.at(finding, *place));
         }
         for (place, number) in &reached.kfuncs {
             if let Some(finding) = checking.externs.kfunc(*number).filter(|_| met.insert((1, *number))) {
                 findings.push(checking.at(finding, *place));
+            }
+        }
+        for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
+            if met.insert((4, plain.place.instruction)) {
+                let why = format!(
+                    "it reads kernel memory at {} bytes without a relocation: another kernel may have another layout",
+                    plain.offset
+                );
+                let text = checking.text(plain.place, "the program");
+                let finding = Finding::new(State::Field, text, why).severity(Severity::Warning);
+                findings.push(checking.at(Finding { kind: Some("plain-offset"), ..finding }, plain.place));
             }
         }
         for (place, number) in &reached.maps {

@@ -1,0 +1,57 @@
+//! Instructions that old kernels do not have: their verifier refuses them where they are reached.
+use super::super::outcome::{Finding, State};
+use super::Checking;
+use probeidx_bpf::feature::Feature;
+use probeidx_bpf::reach::Reached;
+use rustc_hash::FxHashSet;
+
+/// What of the instruction set the kernel does not have: each once, at the first instruction.
+pub fn findings(checking: &Checking<'_, '_, '_>, reached: &Reached) -> Vec<Finding> {
+    let Some(line) = checking.line() else { return vec![] };
+    let mut met = FxHashSet::default();
+    let lacking = reached.features.iter().filter(|(_, feature)| {
+        line < feature.since() && !is_backported(checking, *feature) && met.insert(*feature)
+    });
+    let finding = |(place, feature): &_| {
+        let (what, instead) = told(*feature);
+        let (major, minor) = feature.since();
+        let why = format!("the kernel has no {what}: they came with Linux {major}.{minor}");
+        let finding = Finding::new(State::Loader, checking.text(*place, what), why).errno("EINVAL");
+        checking.at(finding.instead(instead.map(str::to_owned)), *place)
+    };
+    lacking.map(finding).collect()
+}
+
+/// Distributions bring parts of newer versions to kernels with old numbers: the verifier then has the function that came with
+/// it (kernel/bpf/verifier.c), inlined or not.
+fn is_backported(checking: &Checking<'_, '_, '_>, feature: Feature) -> bool {
+    let evidence: &[u8] = match feature {
+        Feature::Atomic => b"check_atomic",
+        Feature::Callback => b"set_map_elem_callback_state",
+        Feature::KfuncCall => b"check_kfunc_call",
+        Feature::Version4 => b"coerce_reg_to_size_sx",
+        // Both came with arenas.
+        Feature::MayGoto | Feature::AddressSpaceCast => b"arena_map_mmap",
+        Feature::AcquireRelease => b"check_atomic_load",
+        Feature::IndirectJump => b"check_indirect_jump",
+    };
+    let view = checking.view;
+    view.name(evidence).is_some_and(|name| view.functions_named(name).next().is_some())
+}
+
+/// What they are called, and how to do without.
+fn told(feature: Feature) -> (&'static str, Option<&'static str>) {
+    match feature {
+        Feature::Atomic => (
+            "atomic operations but additions without a result",
+            Some("compile with -mcpu=v2, or use __sync_fetch_and_add without its result"),
+        ),
+        Feature::Callback => ("callbacks of helpers", None),
+        Feature::KfuncCall => ("calls of kfuncs", None),
+        Feature::Version4 => ("instructions of version 4", Some("compile with -mcpu=v3")),
+        Feature::MayGoto => ("bounded loops by may_goto", None),
+        Feature::AddressSpaceCast => ("casts between address spaces", None),
+        Feature::AcquireRelease => ("loads that acquire and stores that release", None),
+        Feature::IndirectJump => ("indirect jumps", Some("compile with -fno-jump-tables")),
+    }
+}

@@ -1,0 +1,121 @@
+//! BPF programs against the kernel: libbpf loads and attaches each, and `check` has foretold what becomes of it.
+//!
+//! The programs are those of Debian's `libbpf-tools`: what is installed, and what is unpacked in a folder of
+//! target/tmp/libbpf-tools; or in a folder of `$PROBEIDX_OBJECTS`. `scripts/prove` tries files that are given.
+use super::outcomes::{self, Agreement, Outcome};
+use crate::installed::{self, Kernel, needed, say, wanted};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A difference that is decided: its name, and which outcomes it is about.
+struct Class {
+    name: &'static str,
+    holds: fn(&Outcome) -> bool,
+}
+
+const CLASSES: [Class; 3] = [
+    // Its section names no place, or one of user space that only the tool knows: the tool attaches it itself. libbpf has loaded it.
+    Class {
+        name: "attached by the tool",
+        holds: |o| o.loaded.stage == "attach" && o.loaded.errno == EOPNOTSUPP && o.why().is_empty(),
+    },
+    // It is to be placed in a program or module that neither the index nor the machine has, and `check` says that.
+    Class { name: "not indexed", holds: |o| o.state == "unindexed" },
+    // A pointer that is kept on the stack is a number once a helper has read it there: kernels from 5.19 on, until helpers
+    // told reads from writes (`clobber` in check_stack_range_initialized, kernel/bpf/verifier.c). Seen on 6.1 with `&rq` as the key
+    // of a map (biosnoop 0.26, block_rq_complete): to foretell it, one needs the verifier's types of all registers.
+    Class {
+        name: "pointer read by a helper",
+        holds: |o| o.loaded.stage == "load" && o.why().ends_with("invalid mem access 'scalar'"),
+    },
+];
+
+/// Of all programs.
+const AS_FORETOLD: f64 = 0.99;
+const UNDECIDED: f64 = 0.03;
+
+const EOPNOTSUPP: i32 = 95;
+
+#[test]
+fn programs_do_what_check_foretells() {
+    installed::on_each(foretold);
+}
+
+fn foretold(kernel: &Kernel) {
+    if kernel.is_own_build() {
+        say(&format!("skipped: {}: it has no BTF", kernel.release));
+        return;
+    }
+    let Some(files) = wanted(tools()) else { return };
+    let Some(outcomes) = wanted(outcomes::of_files(kernel, &[], &files)) else { return };
+    let mut counts: BTreeMap<(Agreement, &'static str), usize> = BTreeMap::new();
+    let mut wrong = vec![];
+    for outcome in &outcomes {
+        let agreement = outcome.agreement();
+        let class = CLASSES.iter().find(|class| agreement != Agreement::AsForetold && (class.holds)(outcome));
+        *counts.entry((agreement, class.map_or("", |class| class.name))).or_default() += 1;
+        if class.is_none() && agreement != Agreement::AsForetold {
+            wrong.push(outcome);
+        }
+    }
+    for ((agreement, class), count) in &counts {
+        say(&format!("  {}: {agreement:?} {class} {count}", kernel.release));
+    }
+    let listed: String = wrong.iter().map(|outcome| format!("\n{outcome}")).collect();
+    let count = |agreement| wrong.iter().filter(|o| o.agreement() == agreement).count();
+    assert_eq!(count(Agreement::WrongOk), 0, "{}: these fail:{listed}", kernel.release);
+    let share = |count: usize| count as f64 / outcomes.len() as f64;
+    let undecided = count(Agreement::Undecided);
+    assert!(share(undecided) < UNDECIDED, "{}: undecided:{listed}", kernel.release);
+    assert!(
+        share(outcomes.len() - wrong.len() + undecided) >= AS_FORETOLD,
+        "{}: these disagree:{listed}",
+        kernel.release
+    );
+    let works = outcomes.iter().filter(|outcome| outcome.loaded.errno == 0).count();
+    assert!(share(works) > 0.3, "{}: only {works} of {} work", kernel.release, outcomes.len());
+}
+
+/// Files with objects in them.
+fn tools() -> Result<Vec<PathBuf>, String> {
+    let given = std::env::var_os("PROBEIDX_OBJECTS").map(PathBuf::from);
+    let unpacked = std::fs::read_dir(installed::scratch("libbpf-tools")).into_iter().flatten().flatten();
+    let folders = unpacked.flat_map(|folder| ["usr/sbin", "usr/bin"].map(|below| folder.path().join(below)));
+    let folders = ["/usr/sbin", "/usr/bin"].into_iter().map(PathBuf::from).chain(folders).chain(given);
+    let mut files: Vec<PathBuf> = folders.flat_map(|folder| with_objects(&folder)).collect();
+    files.sort();
+    match files.is_empty() {
+        true => Err("no programs of libbpf-tools here: run scripts/test-packages".to_owned()),
+        false => Ok(files),
+    }
+}
+
+fn with_objects(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let has =
+        |path: &PathBuf| std::fs::read(path).is_ok_and(|bytes| !probeidx_bpf::embedded(&bytes).is_empty());
+    // What carries more than this is no tool: bpftrace carries a compiler.
+    let is_small = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() < 4 << 20);
+    files.map(|entry| entry.path()).filter(is_small).filter(has).collect()
+}
+
+/// For `scripts/prove`: the files of `$PROBEIDX_PROVE`, one a line, on the kernel `$PROBEIDX_TEST_RELEASE`, with the modules of
+/// `$PROBEIDX_PROVE_MODULES`. The table goes into the file `$PROBEIDX_PROVE_TABLE`.
+#[test]
+fn files_that_are_given_do_what_check_foretells() {
+    let value = |name: &str| std::env::var(name).unwrap_or_default();
+    let Ok(files) = std::env::var("PROBEIDX_PROVE") else { return };
+    let files: Vec<PathBuf> = files.lines().map(PathBuf::from).collect();
+    let release = value("PROBEIDX_TEST_RELEASE");
+    let kernels = installed::kernels().unwrap_or_else(|e| panic!("{e}"));
+    let kernel = kernels.iter().find(|kernel| kernel.release == release);
+    let kernel = kernel.unwrap_or_else(|| panic!("no kernel {release} here: see scripts/kernels"));
+    let modules = value("PROBEIDX_PROVE_MODULES");
+    let modules: Vec<&str> = modules.split(',').filter(|name| !name.is_empty()).collect();
+    let outcomes = outcomes::of_files(kernel, &modules, &files).unwrap_or_else(|e| panic!("{e}"));
+    let table: String = outcomes.iter().map(|outcome| format!("{outcome}\n")).collect();
+    std::fs::write(value("PROBEIDX_PROVE_TABLE"), &table).unwrap_or_else(|e| panic!("{e}"));
+    let differs = |outcome: &&Outcome| outcome.agreement() != Agreement::AsForetold;
+    assert_eq!(outcomes.iter().filter(differs).count(), 0);
+}
