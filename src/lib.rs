@@ -50,6 +50,8 @@ pub mod symbol_name;
 mod version;
 
 #[doc(hidden)]
+pub mod bcc;
+#[doc(hidden)]
 pub mod bpftrace;
 #[cfg(feature = "cli")]
 #[doc(hidden)]

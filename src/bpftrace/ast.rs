@@ -128,8 +128,11 @@ pub struct OwnType {
     /// `struct x`, `union y`.
     pub name: String,
     /// The members with their types, if these are known by name; `None` if some of it was not understood.
-    pub members: Option<Vec<(String, Option<TypeName>)>>,
+    pub members: Option<Members>,
 }
+
+/// Members with their types, if these are known by name.
+pub type Members = Vec<(String, Option<TypeName>)>;
 
 impl TypeName {
     /// Whether it is a type of bpftrace itself rather than of the kernel.

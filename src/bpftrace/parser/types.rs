@@ -1,7 +1,7 @@
 //! Names of types in casts, and types that a script defines.
 use super::Parser;
 use crate::bpftrace::Place;
-use crate::bpftrace::ast::{Expression, OwnType, TypeName};
+use crate::bpftrace::ast::{Expression, Members, OwnType, TypeName};
 use crate::bpftrace::lexer::Token;
 use crate::error::Result;
 
@@ -116,7 +116,7 @@ impl Parser<'_> {
     }
 
     /// Reads members up to a `}`; `None` if some are not understood: those of anonymous structs, functions.
-    fn members(&mut self) -> Result<Option<Vec<(String, Option<TypeName>)>>> {
+    fn members(&mut self) -> Result<Option<Members>> {
         let mut members = vec![];
         let mut is_understood = true;
         loop {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
                         echo 'vm.pagefault' | probeidx check -"
 )]
 pub struct Check {
-    /// Scripts (.stp, .bt), BPF objects and programs that carry some, or lists of probe points with one a line and #
+    /// Scripts (.stp, .bt), BPF objects and programs that carry some, policies of Tetragon (.yaml), tools of bcc (.py), or lists of probe points with one a line and #
     /// before comments; - reads one from stdin
     #[arg(value_name = "FILE", required_unless_present = "tapset")]
     pub files: Vec<PathBuf>,

@@ -6,6 +6,7 @@
 //! expects.
 mod assumptions;
 pub mod attach;
+pub mod bcc;
 pub mod bpf;
 pub mod bpftrace;
 pub mod grid;

@@ -7,16 +7,19 @@ use std::path::Path;
 impl Report {
     /// The answer for the file that was checked. Whatever breaks a handler breaks the whole script: SystemTap compiles it
     /// as one.
-    pub fn outcome(&self, file: &Path) -> FileOutcome {
+    ///
+    /// SystemTap leaves out the addresses that the kernel refuses, with a warning, and runs. A line of a list is attached by
+    /// itself: if all of its addresses are refused, it fails.
+    pub fn outcome(&self, file: &Path, is_list: bool) -> FileOutcome {
         FileOutcome {
-            programs: self.points.iter().map(|point| program(point, file)).collect(),
+            programs: self.points.iter().map(|point| program(point, file, is_list)).collect(),
             findings: self.findings.iter().map(|finding| of_handler(finding, file)).collect(),
         }
     }
 }
 
-fn program(point: &Point, file: &Path) -> ProgramOutcome {
-    let mut findings = findings(point);
+fn program(point: &Point, file: &Path, is_list: bool) -> ProgramOutcome {
+    let mut findings = findings(point, is_list);
     for finding in &mut findings {
         (finding.line, finding.column) = (point.place.line, point.place.column);
         finding.path = (point.path != file).then(|| point.path.clone());
@@ -40,7 +43,7 @@ fn program(point: &Point, file: &Path) -> ProgramOutcome {
     }
 }
 
-fn findings(point: &Point) -> Vec<Finding> {
+fn findings(point: &Point, is_list: bool) -> Vec<Finding> {
     let of = |state, reason: String| Finding::new(state, &point.point, reason);
     match point.state {
         PointState::Skipped => vec![],
@@ -51,7 +54,7 @@ fn findings(point: &Point) -> Vec<Finding> {
             vec![of(State::Absent, reason).severity(Severity::Note)]
         }
         PointState::Resolves => {
-            let found = [refused(point), undecided(point), inlined(point)];
+            let found = [refused(point, is_list), undecided(point), inlined(point)];
             let found = found.into_iter().flatten();
             found.map(|(state, severity, reason)| of(state, reason).severity(severity)).collect()
         }
@@ -60,13 +63,17 @@ fn findings(point: &Point) -> Vec<Finding> {
 
 type Told = (State, Severity, String);
 
-/// What the kernel refuses. SystemTap leaves these addresses out with a warning, and runs.
-fn refused(point: &Point) -> Option<Told> {
+/// What the kernel refuses.
+fn refused(point: &Point, is_list: bool) -> Option<Told> {
     let (refused, all) = (point.refused.iter().map(|(_, count)| count).sum::<u32>(), point.addresses);
     let why: Vec<_> =
         point.refused.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
     let reason = || format!("the kernel refuses {refused} of {all} addresses: {}", why.join(", "));
-    (refused > 0).then(|| (State::Partial, Severity::Warning, reason()))
+    let (state, severity) = match is_list && refused as usize == all {
+        true => (State::NoSite, Severity::Error),
+        false => (State::Partial, Severity::Warning),
+    };
+    (refused > 0).then(|| (state, severity, reason()))
 }
 
 /// What is undecided: if nothing else is left, so is the point.

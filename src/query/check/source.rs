@@ -1,7 +1,9 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
 use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
-use super::{Asked, bpftrace, check};
+use super::spec_list::is_script;
+use super::{Asked, bcc, bpftrace, check};
+use crate::bcc::{self as tool, Tool};
 use crate::bpftrace::ast::Script;
 use crate::bpftrace::parser;
 use crate::error::{Error, Result};
@@ -24,6 +26,8 @@ enum Content {
     Bpftrace(Box<Script>, String),
     /// A SystemTap script or a list of probe points: its parsing depends on the kernel.
     SystemTap(Vec<u8>),
+    /// The attach points of a bcc tool.
+    Bcc(Tool),
     /// The hooks of a TracingPolicy.
     #[cfg(feature = "cli")]
     Policy(Vec<Hook>),
@@ -47,6 +51,7 @@ impl Source {
                 let script = parser::parse(&text).map_err(|error| error.at(path))?;
                 Content::Bpftrace(Box::new(script), text)
             }
+            () if is_bcc(path, &bytes) => Content::Bcc(tool::read(&String::from_utf8_lossy(&bytes))),
             #[cfg(feature = "cli")]
             () if is_policy(path, &bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
@@ -65,8 +70,10 @@ impl Source {
         match &self.content {
             Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text)),
             Content::SystemTap(bytes) => {
-                Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
+                let is_list = !is_script(&self.path, bytes);
+                Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path, is_list))
             }
+            Content::Bcc(tool) => Ok(bcc::judge(view, tool)),
             #[cfg(feature = "cli")]
             Content::Policy(hooks) => Ok(super::policy::judge(view, hooks)),
             Content::Bpf(file) => Ok(file.judge(view)),
@@ -79,6 +86,15 @@ fn is_bpftrace(path: &Path, bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"bpftrace").is_some();
     path.extension().is_some_and(|extension| extension == "bt") || is_called
+}
+
+/// Whether a file is a tool of bcc: Python that imports it.
+fn is_bcc(path: &Path, bytes: &[u8]) -> bool {
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let has = |text: &[u8], word: &[u8]| memchr::memmem::find(text, word).is_some();
+    let is_python = path.extension().is_some_and(|extension| extension == "py")
+        || (first.starts_with(b"#!") && has(first, b"python"));
+    is_python && (has(bytes, b"from bcc") || has(bytes, b"import bcc"))
 }
 
 /// Whether a file is a policy, by its name or its kind.

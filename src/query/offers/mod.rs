@@ -163,9 +163,13 @@ fn home(view: &View<'_>, function: FunctionId) -> Option<Option<String>> {
     Some((!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned()))
 }
 
-/// Whether a function has the parameters of a target: the first is `struct bpf_iter_meta *`
+/// Whether a function is declared as a target is: it returns a number, and the first parameter is `struct bpf_iter_meta *`
 /// (`DEFINE_BPF_ITER_FUNC`, include/linux/bpf.h).
 fn is_iterator(view: &View<'_>, record: FunctionRecord) -> bool {
+    let returned = view.variables(record).return_type.and_then(|id| lookup::kind(view, id));
+    if returned != Some(TypeKind::Base) {
+        return false;
+    }
     let first = view.variables(record).find(|v| v.parameter).and_then(|v| v.type_id);
     let target =
         first.and_then(|id| lookup::stripped(view, id)).and_then(|(_, pointer)| pointer.target.some());

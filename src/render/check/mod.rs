@@ -144,7 +144,8 @@ fn noted_once<'f, 'g>(all: &'f [Shared<'g>]) -> Vec<(&'f Shared<'g>, usize)> {
     let mut known = HashMap::new();
     for shared in all {
         let Finding { severity, state, reason, .. } = shared.finding;
-        if *severity != Severity::Note || shared.program != Some(&*shared.finding.source) {
+        let is_of_point = shared.program.is_none_or(|program| program == shared.finding.source);
+        if *severity != Severity::Note || !is_of_point {
             kept.push((shared, 1));
             continue;
         }

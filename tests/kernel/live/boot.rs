@@ -262,7 +262,12 @@ impl Machine {
                 600 + count as u64 / 4
             }
         };
-        self.run(&initrd, &told, &console, Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME))?;
+        self.run(
+            &initrd,
+            &told,
+            &console,
+            Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME),
+        )?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
             .and_then(|told| read(&told, count))

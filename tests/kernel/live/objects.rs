@@ -93,7 +93,8 @@ fn tools() -> Result<Vec<PathBuf>, String> {
 fn with_objects(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let has = |path: &PathBuf| std::fs::read(path).is_ok_and(|bytes| !probeidx_bpf::embedded(&bytes).is_empty());
+    let has =
+        |path: &PathBuf| std::fs::read(path).is_ok_and(|bytes| !probeidx_bpf::embedded(&bytes).is_empty());
     // What carries more than this is no tool: bpftrace carries a compiler.
     let is_small = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() < 4 << 20);
     files.map(|entry| entry.path()).filter(is_small).filter(has).collect()

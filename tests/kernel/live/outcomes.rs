@@ -82,7 +82,11 @@ impl Display for Outcome {
         write!(f, "{sign} {:24} {:40} {foretold:20} {did:18}", self.file, self.program)?;
         if self.agreement() != Agreement::AsForetold {
             let reason = first.map_or("", |r| &r.reason);
-            write!(f, " {}", [reason, self.why()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" / "))?;
+            write!(
+                f,
+                " {}",
+                [reason, self.why()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" / ")
+            )?;
         }
         Ok(())
     }
@@ -130,7 +134,12 @@ pub fn of_files(kernel: &Kernel, modules: &[&str], files: &[PathBuf]) -> Result<
     Ok(outcomes)
 }
 
-fn outcome(file: &Path, whole: Option<&Value>, own: Option<&Value>, loaded: Loaded) -> Result<Outcome, String> {
+fn outcome(
+    file: &Path,
+    whole: Option<&Value>,
+    own: Option<&Value>,
+    loaded: Loaded,
+) -> Result<Outcome, String> {
     let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     // Without a program, libbpf did not open the object.
     let (Some(own), false) = (own.or(whole), own.is_none() && loaded.stage != "open") else {
@@ -159,7 +168,8 @@ impl Reason {
 /// What `check --json` says, with the index of `$PROBEIDX_DB` if it has the kernel.
 fn foretold(kernel: &Kernel, files: &[PathBuf]) -> Result<Vec<Value>, String> {
     let given = std::env::var_os("PROBEIDX_DB").map(PathBuf::from);
-    let given = given.map(|folder| folder.join(format!("{}.pidx", kernel.release))).filter(|path| path.exists());
+    let given =
+        given.map(|folder| folder.join(format!("{}.pidx", kernel.release))).filter(|path| path.exists());
     let index = given.unwrap_or_else(|| installed::index(kernel));
     let mut check = Command::new(installed::program());
     check.args(["check", "--json", "--db"]).arg(&index).args(files);

@@ -45,7 +45,8 @@ pub fn objects(architecture: Architecture) -> Result<Vec<u8>, String> {
         for include in [&headers, &sources.join("include"), &sources.join("include/uapi")] {
             gcc.arg("-I").arg(include);
         }
-        let all = std::fs::read_dir(sources.join("src")).map_err(|e| format!("{}: {e}", sources.display()))?;
+        let all =
+            std::fs::read_dir(sources.join("src")).map_err(|e| format!("{}: {e}", sources.display()))?;
         let all = all.flatten().map(|entry| entry.path());
         gcc.args(all.filter(|path| path.extension() == Some(OsStr::new("c"))));
     } else {

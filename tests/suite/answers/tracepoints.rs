@@ -281,7 +281,8 @@ fn what_is_not_there_is_said() {
     assert_eq!((of_none.code, of_none.out.as_str()), (1, ""));
     assert!(of_none.err.contains("did you mean prev?"), "{of_none:?}");
     let stats = &FIXED.json(&["stats"])[0]["counts"];
-    assert_eq!(stats["tracepoints"], json!(10));
+    // Four of them are events of system calls.
+    assert_eq!(stats["tracepoints"], json!(14));
 }
 
 #[test]
@@ -424,4 +425,28 @@ fn names_are_completed_behind_their_system() {
     let switch = "kernel.trace(\"sched:task_switch\")";
     assert!(completed("kernel.trace(\"sched:").contains(&switch.to_owned()));
     assert_eq!(completed("kernel.trace(\"task_s"), ["kernel.trace(\"task_switch\")"]);
+}
+
+/// System calls that are in the table have events, with the fields that `syscall_enter_define_fields` gives them.
+#[test]
+fn system_calls_have_events() {
+    let listed = FIXED.run(&["find", "syscalls:*", "--args"]).found();
+    let expected = "syscalls:sys_enter_getpid __syscall_nr:int\n\
+                    syscalls:sys_enter_openat __syscall_nr:int dfd:int filename:const char * mode:umode_t\n\
+                    syscalls:sys_exit_getpid __syscall_nr:int ret:long\n\
+                    syscalls:sys_exit_openat __syscall_nr:int ret:long\n";
+    assert_eq!(listed, expected);
+    let [enter] = &FIXED.json(&["resolve", "tracepoint:syscalls:sys_enter_openat"])[..] else {
+        panic!("one")
+    };
+    let field = |at: usize| (enter["fields"][at]["offset"].clone(), enter["fields"][at]["size"].clone());
+    assert_eq!(
+        [field(0), field(1), field(3)],
+        [(json!(8), json!(4)), (json!(16), json!(8)), (json!(32), json!(8))]
+    );
+    let attach = &enter["attach"];
+    assert_eq!((&attach["tracepoint"], &attach["raw_tracepoint"]), (&json!("ok"), &json!("no-tracepoint")));
+    // SystemTap has no tracepoint for it.
+    let none = FIXED.run(&["find", "kernel.trace(\"syscalls:*\")"]);
+    assert_eq!((none.code, &none.out[..]), (1, ""), "{none:?}");
 }

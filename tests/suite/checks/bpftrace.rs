@@ -29,7 +29,11 @@ pub fn found(db: &Path, script: &str, options: &[&str]) -> Vec<String> {
 
 /// The same of a file of this name.
 pub fn found_in(db: &Path, name: &str, text: &str, options: &[&str]) -> Vec<String> {
-    let run = run(db, name, text, &[options, &["--json"]].concat());
+    lines_of(&run(db, name, text, &[options, &["--json"]].concat()))
+}
+
+/// The programs of an answer: see [`found`].
+pub fn lines_of(run: &Run) -> Vec<String> {
     let mut lines = vec![];
     for line in run.out.lines() {
         let object: Value = serde_json::from_str(line).unwrap();

@@ -1,8 +1,12 @@
 //! What `check` says of files on several kernels, in each of its forms.
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod bcc;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod bpftrace;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod forms;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod objects;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod policies;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

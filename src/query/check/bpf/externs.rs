@@ -42,7 +42,7 @@ impl<'a> Externs<'a> {
             ExternKind::Kconfig(kind) => option(view, external.name, kind),
             ExternKind::Symbol => symbol(view, external.essential),
             ExternKind::Variable(_) => variable(view, types, external.essential),
-            ExternKind::Kfunc(_) => kfunc(view, external.essential),
+            ExternKind::Kfunc(_) => kfunc(view, types, external.essential),
         };
         let all = object.externs.iter().map(|one| Known { external: *one, value: value(one) }).collect();
         // Whether one is called, the verifier notes since then (include/linux/bpf.h, 6.8).
@@ -191,13 +191,15 @@ fn variable(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
 }
 
 /// A kfunc: a function that is listed for programs. Kernels list them since 5.19, in a form that the index has.
-fn kfunc(view: &View<'_>, name: &[u8]) -> Value {
+fn kfunc(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
     let found = view.name(name).map(|name| view.functions_named(name)).unwrap_or_default();
     let is_listed =
         found.into_iter().any(|at| view.functions.get(at).is_some_and(|f| f.has(FunctionRecord::KFUNC)));
     match symbol(view, name) {
         _ if is_listed => Value::Exists(true),
         Value::Exists(false) => Value::Exists(false),
+        // Kernels without the lists have none but those of TCP's struct_ops (5.13 to 5.18).
+        _ if types.is_known() && !types.has_type(b"btf_kfunc_id_set") => Value::Exists(false),
         _ if view.functions.owners().iter().any(|f| f.has(FunctionRecord::KFUNC)) => Value::Exists(false),
         _ => Value::Unknown,
     }

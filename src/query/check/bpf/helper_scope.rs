@@ -75,11 +75,13 @@ pub fn scope(definition: &Definition, helper: u32, line: Option<(u32, u32)>) -> 
     if !is_there {
         return if is_known && line <= NEWEST { Scope::Refused } else { Scope::Unknown };
     }
-    let is_raw = matches!(definition.program, ProgramType::RawTracepoint | ProgramType::RawTracepointWritable);
+    let is_raw =
+        matches!(definition.program, ProgramType::RawTracepoint | ProgramType::RawTracepointWritable);
     let is_typed_tracepoint = definition.attach == Some(AttachType::TraceRawTp);
     let came = if has(SINCE_MIDDLE) || (typed && has(TYPED_SINCE_MIDDLE) && !(is_lsm && helper != 46)) {
         Some((OLDEST, MIDDLE))
-    } else if (is_raw && has(RAW_SINCE_NEWEST)) || (is_typed_tracepoint && has(TYPED_TRACEPOINT_SINCE_NEWEST)) {
+    } else if (is_raw && has(RAW_SINCE_NEWEST)) || (is_typed_tracepoint && has(TYPED_TRACEPOINT_SINCE_NEWEST))
+    {
         Some((MIDDLE, NEWEST))
     } else {
         None

@@ -1,7 +1,7 @@
 //! Helpers, kfuncs, and types of programs and maps: what the kernel's own enumerations have.
-use super::super::outcome::{Finding, State};
-use super::types::KernelTypes;
+use super::super::outcome::{Finding, Severity, State};
 use super::helper_scope::{self, Scope};
+use super::types::KernelTypes;
 use super::{Checking, helpers};
 use probeidx_bpf::reach::Reached;
 use probeidx_bpf::section::Section;
@@ -72,7 +72,9 @@ impl Requirements {
             let kind = section.map_or("", |section| section.definition.program.name());
             let finding = match scope {
                 Scope::Unknown => {
-                    let why = format!("whether programs of type {kind} may call {name} is not known of this release");
+                    let why = format!(
+                        "whether programs of type {kind} may call {name} is not known of this release"
+                    );
                     Finding::new(State::Undecided, text, why)
                 }
                 Scope::Refused => {
@@ -80,7 +82,8 @@ impl Requirements {
                     Finding::new(State::Helper, text, why).errno("EINVAL")
                 }
                 Scope::Allowed => {
-                    Finding::new(State::Helper, text, format!("the kernel has no helper {name}")).errno("EINVAL")
+                    Finding::new(State::Helper, text, format!("the kernel has no helper {name}"))
+                        .errno("EINVAL")
                 }
             };
             findings.push(checking.at(finding, *place));
@@ -88,6 +91,17 @@ impl Requirements {
         for (place, number) in &reached.kfuncs {
             if let Some(finding) = checking.externs.kfunc(*number).filter(|_| met.insert((1, *number))) {
                 findings.push(checking.at(finding, *place));
+            }
+        }
+        for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
+            if met.insert((4, plain.place.instruction)) {
+                let why = format!(
+                    "it reads kernel memory at {} bytes without a relocation: another kernel may have another layout",
+                    plain.offset
+                );
+                let text = checking.text(plain.place, "the program");
+                let finding = Finding::new(State::Field, text, why).severity(Severity::Warning);
+                findings.push(checking.at(Finding { kind: Some("plain-offset"), ..finding }, plain.place));
             }
         }
         for (place, number) in &reached.maps {
