@@ -1,5 +1,5 @@
-//! Formats the results of checks: a table of files, programs and kernels with the findings below it ([`text`]), JSON Lines
-//! ([`json`]), SARIF ([`sarif`]) and annotations for GitHub ([`github`]).
+//! Formats the results of checks: a table of files, programs and kernels with the findings below it (`text`), JSON Lines
+//! (`json`), SARIF (`sarif`) and annotations for GitHub (`github`).
 mod github;
 mod json;
 mod sarif;
