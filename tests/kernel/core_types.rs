@@ -58,19 +58,36 @@ fn compare(kernel: &Kernel) {
             (false, false) => wrong.push((String::from_utf8_lossy(name).into_owned(), theirs, mine)),
         }
     }
-    say(&format!("{}: {same} names of types have the same in BTF and the index; told to differ: {}", kernel.release, open.join(", ")));
+    say(&format!(
+        "{}: {same} names of types have the same in BTF and the index; told to differ: {}",
+        kernel.release,
+        open.join(", ")
+    ));
     assert!(same > 8000, "{same}");
     assert!(open.len() * 1000 <= same, "{open:?}");
     assert!(wrong.is_empty(), "{} others: {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
 }
 
 /// The types of vmlinux of a name and kind, each with what relocations can depend on; sorted.
-fn all<K: probeidx_bpf::relocate::Kernel, T: Types>(kernel: &K, types: &T, name: &[u8], kind: Kind) -> Vec<String> {
+fn all<K: probeidx_bpf::relocate::Kernel, T: Types>(
+    kernel: &K,
+    types: &T,
+    name: &[u8],
+    kind: Kind,
+) -> Vec<String> {
     let mut found = vec![];
     kernel.named(Scope::Vmlinux, name, kind, &mut found);
     let ids = found.iter().map(|candidate| candidate.id);
-    let is_kind = |id: &TypeId| types.get(*id).is_some_and(|found| found.kind.is_compatible(kind));
-    let mut all: Vec<String> = ids.filter(is_kind).map(|id| told(types, id, 2)).collect();
+    // BTF of pahole before 1.22 has no floats: they are integers there.
+    let is_number = |kind: Kind| matches!(kind, Kind::Int | Kind::Float);
+    let is_kind = |id: &TypeId| {
+        let found = types.get(*id).map_or(Kind::Void, |found| found.kind);
+        found.is_compatible(kind) || is_number(found) && is_number(kind)
+    };
+    // An alias of what is only declared has no member, so that no relocation chooses it.
+    let is_declared = |id: &TypeId| types.resolve(*id).is_some_and(|(_, found)| found.kind == Kind::Forward);
+    let mut all: Vec<String> =
+        ids.filter(is_kind).filter(|id| !is_declared(id)).map(|id| told(types, id, 2)).collect();
     all.sort();
     // Types that differ only in what is deeper are not told apart.
     all.dedup();
@@ -84,11 +101,17 @@ fn told<T: Types>(types: &T, id: TypeId, depth: u32) -> String {
     let deeper = |id| told(types, id, depth - 1);
     if depth == 0 && !name.is_empty() && !found.kind.is_alias() {
         // A declaration may stand for the definition.
-        let kind = if found.kind == Kind::Forward { if found.flag { Kind::Union } else { Kind::Struct } } else { found.kind };
+        let kind = if found.kind == Kind::Forward {
+            if found.flag { Kind::Union } else { Kind::Struct }
+        } else {
+            found.kind
+        };
         return format!("{} {name}", kind.name());
     }
     match found.kind {
-        kind if kind.is_alias() => types.resolve(id).map_or("?".to_owned(), |(id, _)| told(types, id, depth.max(1) - 1)),
+        kind if kind.is_alias() => {
+            types.resolve(id).map_or("?".to_owned(), |(id, _)| told(types, id, depth.max(1) - 1))
+        }
         Kind::Pointer => "*".to_owned(),
         Kind::Array if depth > 0 => format!("[{}]{}", found.count, deeper(found.target)),
         Kind::Struct | Kind::Union if depth > 0 => {
@@ -96,7 +119,12 @@ fn told<T: Types>(types: &T, id: TypeId, depth: u32) -> String {
                 let name = String::from_utf8_lossy(member.name);
                 format!("{name}@{}:{} {}", member.bit_offset, member.bit_size, deeper(member.type_id))
             });
-            format!("{} {name} {} {{{}}}", found.kind.name(), found.size, members.collect::<Vec<_>>().join("; "))
+            format!(
+                "{} {name} {} {{{}}}",
+                found.kind.name(),
+                found.size,
+                members.collect::<Vec<_>>().join("; ")
+            )
         }
         Kind::Enum | Kind::Enum64 if depth > 0 => {
             let values = (0..found.count).filter_map(|at| types.enumerator(id, at));
@@ -104,6 +132,7 @@ fn told<T: Types>(types: &T, id: TypeId, depth: u32) -> String {
                 values.map(|one| format!("{}={}", String::from_utf8_lossy(one.name), one.value)).collect();
             format!("{} {name} {} {{{}}}", found.kind.name(), found.size, values.join(", "))
         }
+        Kind::Int | Kind::Float => format!("number {name} {}", found.size),
         kind => format!("{} {name} {}", kind.name(), found.size),
     }
 }

@@ -5,8 +5,8 @@ mod agreement;
 mod anchors;
 mod btf;
 mod calls;
-mod core_types;
 mod check;
+mod core_types;
 mod damage;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;

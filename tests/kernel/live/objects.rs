@@ -3,7 +3,7 @@
 //! The programs are those of Debian's `libbpf-tools`: what is installed, and what is unpacked in a folder of
 //! target/tmp/libbpf-tools; or in a folder of `$PROBEIDX_OBJECTS`. `scripts/prove` tries files that are given.
 use super::outcomes::{self, Agreement, Outcome};
-use crate::installed::{self, Kernel, needed, say, wanted};
+use crate::installed::{self, Kernel, say, wanted};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
