@@ -103,14 +103,33 @@ static void answer(unsigned number, const char *program, const char *stage, int 
 #define ENTRIES 4096
 #define FRAMES 127
 
+static bool wants_entries(enum bpf_map_type type) {
+    switch (type) {
+    case BPF_MAP_TYPE_HASH:
+    case BPF_MAP_TYPE_ARRAY:
+    case BPF_MAP_TYPE_PERCPU_HASH:
+    case BPF_MAP_TYPE_PERCPU_ARRAY:
+    case BPF_MAP_TYPE_STACK_TRACE:
+    case BPF_MAP_TYPE_LRU_HASH:
+    case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+    case BPF_MAP_TYPE_LPM_TRIE:
+    case BPF_MAP_TYPE_QUEUE:
+    case BPF_MAP_TYPE_STACK:
+    case BPF_MAP_TYPE_RINGBUF:
+        return true;
+    default:
+        // Others have none, or libbpf says how many.
+        return false;
+    }
+}
+
 static void size_maps(struct bpf_object *object) {
     struct bpf_map *map;
     bpf_object__for_each_map(map, object) {
         enum bpf_map_type type = bpf_map__type(map);
         if (type == BPF_MAP_TYPE_STACK_TRACE && !bpf_map__value_size(map))
             bpf_map__set_value_size(map, FRAMES * sizeof(__u64));
-        // libbpf gives it one for each processor.
-        if (type != BPF_MAP_TYPE_PERF_EVENT_ARRAY && !bpf_map__max_entries(map))
+        if (!bpf_map__max_entries(map) && wants_entries(type))
             bpf_map__set_max_entries(map, ENTRIES);
     }
 }

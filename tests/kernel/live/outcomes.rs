@@ -17,6 +17,8 @@ pub struct Outcome {
     pub state: String,
     /// What decides the state: the errors, first of the file as a whole.
     pub reasons: Vec<Reason>,
+    /// Whether `check` says that a module has to be loaded.
+    pub needs_module: bool,
     pub loaded: Loaded,
 }
 
@@ -154,7 +156,9 @@ fn outcome(
     let state = own["state"].as_str().unwrap_or_default();
     let state = of_whole.first().map_or(state, |reason| &reason.state).to_owned();
     let reasons = of_whole.into_iter().chain(errors(Some(own))).collect();
-    Ok(Outcome { file, program: loaded.program.clone(), state, reasons, loaded })
+    let own = own["findings"].as_array();
+    let needs_module = own.is_some_and(|all| all.iter().any(|f| f["state"] == "module"));
+    Ok(Outcome { file, needs_module, program: loaded.program.clone(), state, reasons, loaded })
 }
 
 impl Reason {

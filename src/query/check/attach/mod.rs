@@ -3,11 +3,13 @@
 mod errno;
 mod events;
 mod named;
+mod sleepable;
 mod trampoline;
 
 use super::outcome::{Finding, State};
 use crate::pattern::Pattern;
 use crate::query::index::functions;
+use crate::query::index::release::Release;
 use crate::query::index::symbols;
 use crate::query::verdict::reason::Reason;
 use crate::query::verdict::{Judge, Verdict};
@@ -25,13 +27,23 @@ pub struct Attacher<'a> {
     /// Whether the kernel refuses a name of several functions for kprobes: it has `number_of_same_symbols`
     /// (kernel/trace/trace_kprobe.c, 6.7 and stable kernels of that time). Older ones take one of them.
     refuses_ambiguous: bool,
+    /// Major and minor of the release.
+    line: Option<(u32, u32)>,
 }
 
 impl<'a> Attacher<'a> {
     /// Determines the rules of a kernel. Cost: a look at a name.
     pub fn new(view: &'a View<'a>) -> Self {
         let refuses_ambiguous = view.name(b"number_of_same_symbols").is_some();
-        Self { view, judge: Judge::new(view), refuses_ambiguous }
+        let release = String::from_utf8_lossy(view.release());
+        let line = Release::parse(&release).line().split_once('.');
+        let line = line.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        Self { view, judge: Judge::new(view), refuses_ambiguous, line }
+    }
+
+    /// The line of the release: major and minor. Rules hang on it that nothing in the index shows.
+    pub fn line(&self) -> Option<(u32, u32)> {
+        self.line
     }
 
     /// A kprobe or kretprobe of BPF at a function, which is given by its name to perf's kprobe PMU.
@@ -80,6 +92,11 @@ impl<'a> Attacher<'a> {
     /// there.
     pub fn multi(&self, pattern: &[u8]) -> Vec<Finding> {
         let text = String::from_utf8_lossy(pattern);
+        // `bpf_kprobe_multi_link_attach` (kernel/trace/bpf_trace.c); Debian's cloud kernels of 6.1 are without.
+        if self.view.option(b"FTRACE").is_some() && self.view.option(b"FPROBE").is_none() {
+            let why = "the kernel has no fprobe (CONFIG_FPROBE)";
+            return vec![Finding::new(State::NoSite, text, why).errno("EOPNOTSUPP")];
+        }
         if !pattern.iter().any(|byte| matches!(byte, b'*' | b'?')) {
             let named = Named::find(self, None, pattern);
             if named.symbols.is_empty() {

@@ -1,7 +1,7 @@
 //! BPF trampolines: fentry, fexit, fmod_ret and LSM programs.
 use super::super::outcome::{Finding, Severity, State};
 use super::named::Named;
-use super::{Attacher, errno, refusal};
+use super::{Attacher, errno, refusal, sleepable};
 use probeidx_format::record::FunctionRecord;
 
 /// What a trampoline runs.
@@ -38,9 +38,21 @@ impl Attacher<'_> {
         // `check_attach_modify_return` (kernel/bpf/verifier.c).
         let may_fail = || name.starts_with(b"security_") || self.has_flag(name, FunctionRecord::MAY_FAIL);
         if findings.is_empty() && kind == Trampoline::Modifying && !may_fail() {
-            let why = "its result cannot be modified: it is neither security_… nor ALLOW_ERROR_INJECTION";
-            findings
-                .push(Finding::new(State::Trampoline, String::from_utf8_lossy(name), why).errno("EINVAL"));
+            let is_call = sleepable::is_system_call(name);
+            let takes = if is_call { sleepable::takes_system_calls(self.line) } else { Some(false) };
+            let text = String::from_utf8_lossy(name);
+            match takes {
+                Some(true) => {}
+                Some(false) => {
+                    let why =
+                        "its result cannot be modified: it is neither security_… nor ALLOW_ERROR_INJECTION";
+                    findings.push(Finding::new(State::Trampoline, text, why).errno("EINVAL"));
+                }
+                None => {
+                    let why = "whether results of system calls can be modified is not known of this release";
+                    findings.push(Finding::new(State::Undecided, text, why));
+                }
+            }
         }
         findings.extend(named.partial());
         findings.extend(named.module());

@@ -45,15 +45,11 @@ pub fn findings(
             "btf_trace_" => attacher
                 .raw_tracepoint(name, "ESRCH")
                 .map_or_else(|finding| vec![*finding], |(_, notes)| notes),
-            "bpf_lsm_" => attacher.trampoline(None, name, Trampoline::Hook),
-            "bpf_iter_" => attacher.iterator(name),
-            _ => {
-                let kind = match section.definition.attach {
-                    Some(AttachType::ModifyReturn) => Trampoline::Modifying,
-                    _ => Trampoline::Function,
-                };
-                attacher.trampoline(module, name, kind)
+            "bpf_lsm_" => {
+                sleepable(checking, section, name, attacher.trampoline(None, name, Trampoline::Hook))
             }
+            "bpf_iter_" => attacher.iterator(name),
+            _ => sleepable(checking, section, name, attacher.trampoline(module, name, kind(section))),
         },
         Point::StructOps => struct_ops(checking, id),
         Point::Uprobe { binary, .. } | Point::UprobeMulti { binary, .. } | Point::Usdt { binary, .. } => {
@@ -68,6 +64,29 @@ pub fn findings(
         // The loader attaches it to what it knows.
         Point::Loader => vec![],
     }
+}
+
+/// What a program with typed arguments runs in.
+fn kind(section: &Section<'_>) -> Trampoline {
+    match section.definition.attach {
+        Some(AttachType::ModifyReturn) => Trampoline::Modifying,
+        Some(AttachType::LsmMac | AttachType::LsmCgroup) => Trampoline::Hook,
+        _ => Trampoline::Function,
+    }
+}
+
+/// Adds whether the function takes programs that sleep, to what keeps all programs from it.
+fn sleepable(
+    checking: &Checking<'_, '_, '_>,
+    section: &Section<'_>,
+    name: &[u8],
+    mut findings: Vec<Finding>,
+) -> Vec<Finding> {
+    let is_refused = findings.iter().any(|finding| finding.severity == Severity::Error);
+    if section.definition.is_sleepable && !is_refused {
+        findings.extend(checking.attacher.sleepable(name, kind(section)));
+    }
+    findings
 }
 
 /// The tables that a program implements a member of: the kernel has `bpf_struct_ops_NAME` for each, and a struct with the

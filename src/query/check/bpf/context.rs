@@ -4,13 +4,18 @@ use super::super::outcome::{Finding, State};
 use super::Checking;
 use crate::query::types::lookup;
 use probeidx_bpf::reach::{ContextRead, Reached};
-use probeidx_bpf::section::{AttachType, Point, Section};
+use probeidx_bpf::section::{AttachType, Point, ProgramType, Section};
 use probeidx_format::id::FunctionId;
 use probeidx_format::record::FunctionRecord;
+use probeidx_format::types::TypeKind;
 use probeidx_format::{View, machine};
 
 /// A slot of the context of programs with typed arguments: they are read as numbers of 8 bytes.
 const SLOT: i32 = 8;
+
+/// Bytes that the kernel adds to the record of a system call at most: for each text one field of 4 bytes, of three texts
+/// (`syscall_metadata`, kernel/trace/trace_syscalls.c, 7.3).
+const EXTENSION: i32 = 12;
 
 /// What is read that is not there.
 pub fn findings(
@@ -21,6 +26,9 @@ pub fn findings(
     let Some(section) = section else { return vec![] };
     let Ok(point) = &section.point else { return vec![] };
     let reads = &reached.context;
+    if let Some(finding) = shape(checking, section, reads) {
+        return vec![finding];
+    }
     let finding = match *point {
         Point::Kprobe { function, offset: 0, is_return } => registers(checking, function, is_return, reads),
         Point::Tracepoint { category, name } => record(checking, category, name, reads),
@@ -29,6 +37,9 @@ pub fn findings(
         Point::Btf { name, prefix: "", .. } => arguments(checking, name, section.definition.attach, reads),
         Point::Btf { name, prefix: "bpf_lsm_", .. } => {
             arguments(checking, &[b"bpf_lsm_", name].concat(), section.definition.attach, reads)
+        }
+        Point::Btf { name, prefix: "bpf_iter_", .. } => {
+            arguments(checking, &[b"bpf_iter_", name].concat(), section.definition.attach, reads)
         }
         _ => None,
     };
@@ -68,10 +79,22 @@ fn arguments(
     let count = slots(view, record);
     // What the function returned follows its arguments; of one that returns nothing, there is nothing to read.
     let returns = view.variables(record).return_type.is_some();
-    let is_after = matches!(attach, Some(AttachType::TraceFexit | AttachType::ModifyReturn));
+    // Hooks get what was returned before, too (`btf_ctx_access`, 5.10 to 6.1).
+    let is_after = matches!(
+        attach,
+        Some(AttachType::TraceFexit | AttachType::ModifyReturn | AttachType::LsmMac | AttachType::LsmCgroup)
+    );
     let readable = count + i32::from(is_after && returns);
-    let read = reads.iter().find(|read| read.offset / SLOT >= readable)?;
     let text = String::from_utf8_lossy(name);
+    if let Some(read) = reads.iter().find(|read| is_number_pointer(checking, record, read.offset / SLOT)) {
+        let why = format!(
+            "argument {} points to a number, which this kernel does not read",
+            read.offset / SLOT + 1
+        );
+        let finding = Finding::new(State::Argument, checking.text(read.place, &text), why).errno("EACCES");
+        return Some(checking.at(finding, read.place));
+    }
+    let read = reads.iter().find(|read| read.offset / SLOT >= readable)?;
     let number = read.offset / SLOT + 1;
     let why = match is_after && read.offset / SLOT == count {
         true => format!("it reads what {text} returns, which returns nothing"),
@@ -79,6 +102,66 @@ fn arguments(
     };
     let finding = Finding::new(State::Argument, checking.text(read.place, &text), why).errno("EACCES");
     Some(checking.at(finding, read.place))
+}
+
+/// Reads that no program of the type may make, wherever it is attached (`kprobe_prog_is_valid_access` and the like,
+/// kernel/trace/bpf_trace.c; `btf_ctx_access`, kernel/bpf/btf.c).
+fn shape(checking: &Checking<'_, '_, '_>, section: &Section<'_>, reads: &[ContextRead]) -> Option<Finding> {
+    let is_misaligned = |read: &&ContextRead| read.offset % read.size.max(1) as i32 != 0;
+    let (read, why) = match section.definition.program {
+        ProgramType::Kprobe => {
+            let registers = lookup::find(checking.view, "pt_regs")
+                .into_iter()
+                .find_map(|id| lookup::size_of(checking.view, id));
+            let end = registers.map_or(i32::MAX, |size| size as i32);
+            match reads.iter().find(is_misaligned) {
+                Some(read) => (read, "it reads registers across their borders".to_owned()),
+                None => {
+                    let read = reads.iter().find(|read| read.offset + read.size as i32 > end)?;
+                    (read, format!("it reads at {}, and struct pt_regs has {end} bytes", read.offset))
+                }
+            }
+        }
+        ProgramType::Tracepoint => match reads.iter().find(is_misaligned) {
+            Some(read) => (read, "it reads fields across their borders".to_owned()),
+            // The first is a pointer of the kernel's own.
+            None => (
+                reads.iter().find(|read| read.offset < SLOT)?,
+                "it reads the first 8 bytes, which are no field".to_owned(),
+            ),
+        },
+        ProgramType::RawTracepoint | ProgramType::RawTracepointWritable => {
+            (reads.iter().find(is_misaligned)?, "it reads arguments across their borders".to_owned())
+        }
+        ProgramType::Tracing | ProgramType::Lsm => {
+            let read = reads.iter().find(|read| read.offset % SLOT != 0)?;
+            (read, "it reads within an argument, which is read from its start alone".to_owned())
+        }
+        _ => return None,
+    };
+    let finding = Finding::new(State::Argument, checking.text(read.place, "ctx"), why).errno("EACCES");
+    Some(checking.at(finding, read.place))
+}
+
+/// Whether the parameter in a slot is a pointer to a number, and the kernel older than `is_int_ptr` (kernel/bpf/btf.c, 5.17):
+/// it does not read such an argument of typed programs at all. Seen on 5.10.
+fn is_number_pointer(checking: &Checking<'_, '_, '_>, record: FunctionRecord, slot: i32) -> bool {
+    let view = checking.view;
+    if checking.line().is_none_or(|line| line >= (5, 17)) || view.name(b"is_int_ptr").is_some() {
+        return false;
+    }
+    let mut parameters = view.variables(record).filter(|v| v.parameter);
+    // A struct takes more than one slot: trampolines of these kernels take none.
+    let Some(id) = usize::try_from(slot).ok().and_then(|slot| parameters.nth(slot)).and_then(|p| p.type_id)
+    else {
+        return false;
+    };
+    let record = |id| lookup::strip(view, id).and_then(|id| view.types.get(id.index()));
+    let Some(pointer) = record(id).filter(|t| TypeKind::from_u8(t.kind) == TypeKind::Pointer) else {
+        return false;
+    };
+    let target = pointer.target.some().and_then(record);
+    target.is_some_and(|t| matches!(TypeKind::from_u8(t.kind), TypeKind::Base | TypeKind::Enum))
 }
 
 /// Raw tracepoints: how many parameters the tracepoint has.
@@ -107,10 +190,22 @@ fn record(
     reads: &[ContextRead],
 ) -> Option<Finding> {
     let (tracepoint, _) = checking.attacher.event(category, name).ok()?;
-    let fields = tracepoint.fields().filter(|_| !tracepoint.is_extended())?;
+    let fields = tracepoint.fields()?;
     let end = fields.iter().map(|field| i32::from(field.offset.get()) + i32::from(field.size.get())).max()?;
-    let read = reads.iter().find(|read| read.offset + read.size as i32 > end)?;
+    let read = reads.iter().max_by_key(|read| read.offset + read.size as i32)?;
+    let (read_end, most) =
+        (read.offset + read.size as i32, if tracepoint.is_extended() { EXTENSION } else { 0 });
     let text = String::from_utf8_lossy(name);
+    if read_end > end && read_end <= end + most {
+        let why = format!(
+            "the kernel adds fields behind {end} when it starts: whether {read_end} is among them is not known"
+        );
+        let finding = Finding::new(State::Undecided, checking.text(read.place, &text), why);
+        return Some(checking.at(finding, read.place));
+    }
+    if read_end <= end {
+        return None;
+    }
     let why =
         format!("it reads {} bytes at {}, and the record of the event has {end}", read.size, read.offset);
     let finding = Finding::new(State::EventField, checking.text(read.place, &text), why).errno("EACCES");

@@ -87,6 +87,10 @@ impl Known<'_> {
                     Finding::new(State::Kfunc, text, "the kernel has no such kfunc, and it is not weak");
                 Some(found.errno("ESRCH"))
             }
+            (Value::Unknown, ExternKind::Variable(_)) if !is_weak => {
+                let why = "not decided: the index does not say which variables BTF has";
+                Some(Finding::new(State::Undecided, text, why))
+            }
             (Value::Exists(false), _) if !is_weak => {
                 of("the kernel has no such variable, and it is not weak", "ESRCH")
             }
@@ -162,6 +166,9 @@ fn option(view: &View<'_>, name: &[u8], kind: KconfigType) -> Value {
         }
         (Some(b"m"), KconfigType::Bool) => Value::Refused("the option is m, and the variable a bool"),
         (Some([one @ (b'y' | b'm' | b'n')]), KconfigType::Char) => known(Some(u64::from(*one))),
+        (Some(text), KconfigType::Bool | KconfigType::Tristate) if !text.starts_with(b"\"") => {
+            Value::Refused("the option is a number, and the variable none")
+        }
         (Some(text), KconfigType::Integer { .. } | KconfigType::Char) => known(number(text)),
         (Some(_), _) => known(None),
     }

@@ -2,11 +2,12 @@
 use super::super::outcome::{Finding, State};
 use super::Checking;
 use probeidx_bpf::feature::Feature;
-use probeidx_bpf::reach::Reached;
+use probeidx_bpf::object::{FunctionId, Reference};
+use probeidx_bpf::reach::{Place, Reached};
 use rustc_hash::FxHashSet;
 
 /// What of the instruction set the kernel does not have: each once, at the first instruction.
-pub fn findings(checking: &Checking<'_, '_, '_>, reached: &Reached) -> Vec<Finding> {
+pub fn findings(checking: &Checking<'_, '_, '_>, program: FunctionId, reached: &Reached) -> Vec<Finding> {
     let Some(line) = checking.line() else { return vec![] };
     let mut met = FxHashSet::default();
     let lacking = reached.features.iter().filter(|(_, feature)| {
@@ -19,7 +20,33 @@ pub fn findings(checking: &Checking<'_, '_, '_>, reached: &Reached) -> Vec<Findi
         let finding = Finding::new(State::Loader, checking.text(*place, what), why).errno("EINVAL");
         checking.at(finding.instead(instead.map(str::to_owned)), *place)
     };
-    lacking.map(finding).collect()
+    lacking.map(finding).chain(unreached_callback(checking, line, program, reached)).collect()
+}
+
+/// A callback that is never reached: libbpf links it to the program all the same, and a kernel that does not know the address of a
+/// subprogram takes it for a part of another one ("number of funcs in func_info doesn't match number of subprogs"; seen on 5.10).
+fn unreached_callback(
+    checking: &Checking<'_, '_, '_>,
+    line: (u32, u32),
+    program: FunctionId,
+    reached: &Reached,
+) -> Option<Finding> {
+    let is_told = reached.features.iter().any(|(_, feature)| *feature == Feature::Callback);
+    if is_told || line >= Feature::Callback.since() || is_backported(checking, Feature::Callback) {
+        return None;
+    }
+    let object = checking.object;
+    let linked = object.linked(program);
+    let mut references =
+        linked.iter().flat_map(|id| object.function(*id).references.iter().map(move |found| (*id, found)));
+    let (function, (instruction, _)) =
+        references.find(|(_, (_, reference))| matches!(reference, Reference::FunctionAddress(_)))?;
+    let place = Place { function, instruction: *instruction };
+    let why = "the kernel refuses programs with a callback, even where that is never reached";
+    let finding = Finding::new(State::Loader, checking.text(place, "a callback"), why).errno("EINVAL");
+    let instead =
+        "keep the callback in a program of its own, and do not load that on such kernels".to_owned();
+    Some(checking.at(finding.instead([instead]), place))
 }
 
 /// Distributions bring parts of newer versions to kernels with old numbers: the verifier then has the function that came with

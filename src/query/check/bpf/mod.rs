@@ -19,7 +19,6 @@ pub mod types;
 use super::attach::Attacher;
 use super::outcome::{FileOutcome, Finding, ProgramOutcome, State};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::index::release::Release;
 use externs::Externs;
 use probeidx_bpf::btf::RelocationKind;
 use probeidx_bpf::object::{Function, FunctionId};
@@ -123,7 +122,8 @@ impl<'a> Checking<'_, '_, 'a> {
             .refused
             .iter()
             .map(|error| Finding::new(State::Loader, "the object", error.to_string()).errno("EINVAL"));
-        refused.chain(self.without_btf()).chain(self.externs.findings()).collect()
+        let maps = self.requirements.of_maps(self.object);
+        refused.chain(self.without_btf()).chain(self.externs.findings()).chain(maps).collect()
     }
 
     /// Relocations need the kernel's BTF (`bpf_object__load_vmlinux_btf`, libbpf 1.7).
@@ -153,7 +153,7 @@ impl<'a> Checking<'_, '_, 'a> {
         let mut findings: Vec<Finding> = own.map(|finding| self.at(finding, start)).collect();
         findings.extend(relocations::findings(self, id, &reached));
         findings.extend(self.requirements.of_code(self, section.as_ref(), &reached));
-        findings.extend(instructions::findings(self, &reached));
+        findings.extend(instructions::findings(self, id, &reached));
         let line = self.object.line(id, 0);
         ProgramOutcome {
             name: String::from_utf8_lossy(function.name).into_owned(),
@@ -166,9 +166,7 @@ impl<'a> Checking<'_, '_, 'a> {
 
     /// The line of the release: major and minor.
     fn line(&self) -> Option<(u32, u32)> {
-        let release = String::from_utf8_lossy(self.view.release());
-        let (major, minor) = Release::parse(&release).line().split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
+        self.attacher.line()
     }
 
     /// A finding with the source line of an instruction, unless it has one.

@@ -3,6 +3,8 @@ use super::super::outcome::{Finding, Severity, State};
 use super::helper_scope::{self, Scope};
 use super::types::KernelTypes;
 use super::{Checking, helpers};
+use probeidx_bpf::Object;
+use probeidx_bpf::object::Map;
 use probeidx_bpf::reach::Reached;
 use probeidx_bpf::section::Section;
 use rustc_hash::FxHashSet;
@@ -46,6 +48,20 @@ impl Requirements {
         let attach = definition.attach.filter(|attach| lacks(&self.attachments, *attach as u32))?;
         let why = format!("the kernel has no attach type {}", attach.name());
         Some(Finding::new(State::Loader, text, why).errno("EINVAL"))
+    }
+
+    /// Maps of types that the kernel does not have: libbpf creates all of an object, whichever program uses them.
+    pub fn of_maps(&self, object: &Object<'_>) -> Vec<Finding> {
+        let lacks = |kind: u32| self.maps.as_ref().is_some_and(|maps| !maps.contains(&kind.into()));
+        let missing = object.maps.iter().filter(|map| lacks(map.kind));
+        let finding = |map: &Map<'_>| {
+            let name = String::from_utf8_lossy(map.name).into_owned();
+            let why = format!("the kernel has no maps of the type of {name} (number {})", map.kind);
+            let instead =
+                format!("have the loader call bpf_map__set_autocreate({name}, false) on such kernels");
+            Finding::new(State::Loader, name, why).errno("EINVAL").instead([instead])
+        };
+        missing.map(finding).collect()
     }
 
     /// Whether the kernel has what the code of a program that is reached calls and uses.
@@ -102,15 +118,6 @@ impl Requirements {
                 let text = checking.text(plain.place, "the program");
                 let finding = Finding::new(State::Field, text, why).severity(Severity::Warning);
                 findings.push(checking.at(Finding { kind: Some("plain-offset"), ..finding }, plain.place));
-            }
-        }
-        for (place, number) in &reached.maps {
-            let Some(map) = checking.object.maps.get(*number as usize) else { continue };
-            let is_there = self.maps.as_ref().is_none_or(|maps| maps.contains(&map.kind.into()));
-            if !is_there && met.insert((2, *number)) {
-                let name = String::from_utf8_lossy(map.name).into_owned();
-                let why = format!("the kernel has no maps of the type of {name} (number {})", map.kind);
-                findings.push(checking.at(Finding::new(State::Loader, name, why).errno("EINVAL"), *place));
             }
         }
         findings
