@@ -108,7 +108,7 @@ impl<E: Environment> Walk<'_, '_, E> {
         let Some(index) = after.checked_sub(1) else { return Value::Constant(initial) };
         let variable = &image.variables[index];
         let is_inside = u64::from(offset) - variable.offset < variable.size;
-        if !is_inside || !variable.is_volatile {
+        if !is_inside || !variable.is_volatile || self.environment.takes_initial_values() {
             return Value::Constant(initial);
         }
         let key = (number, index as u32);

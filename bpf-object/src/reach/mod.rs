@@ -24,6 +24,12 @@ pub trait Environment {
     /// Whether the kernel has a variable or kfunc of `.ksyms`. `None` if it is not known.
     fn exists(&self, external: u32) -> Option<bool>;
 
+    /// Whether `const volatile` variables are taken for what the file says, as if the loader set none. Else they may be
+    /// anything.
+    fn takes_initial_values(&self) -> bool {
+        false
+    }
+
     /// Whether the verifier checks global subprograms only where they are called: from 6.8 on (`bpf: Validate global subprogs
     /// lazily`). Before, each that is loaded with the program is checked.
     fn checks_called_only(&self) -> bool {

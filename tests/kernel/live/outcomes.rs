@@ -24,7 +24,6 @@ pub struct Outcome {
 
 pub struct Reason {
     pub state: String,
-    pub source: String,
     pub reason: String,
     pub errno: Option<String>,
 }
@@ -165,7 +164,7 @@ impl Reason {
     fn of(finding: &Value) -> Self {
         let text = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
         let errno = finding["errno"].as_str().map(str::to_owned);
-        Self { state: text("state"), source: text("source"), reason: text("reason"), errno }
+        Self { state: text("state"), reason: text("reason"), errno }
     }
 }
 

@@ -1,17 +1,16 @@
 //! What programs read of their context: arguments that the function has, registers that hold parameters, bytes that the
 //! record of an event has.
 use super::super::outcome::{Finding, State};
-use super::Checking;
+use super::{Checking, pointees};
 use crate::query::types::lookup;
 use probeidx_bpf::reach::{ContextRead, Reached};
 use probeidx_bpf::section::{AttachType, Point, ProgramType, Section};
 use probeidx_format::id::FunctionId;
 use probeidx_format::record::FunctionRecord;
-use probeidx_format::types::TypeKind;
 use probeidx_format::{View, machine};
 
 /// A slot of the context of programs with typed arguments: they are read as numbers of 8 bytes.
-const SLOT: i32 = 8;
+pub(super) const SLOT: i32 = 8;
 
 /// Bytes that the kernel adds to the record of a system call at most: for each text one field of 4 bytes, of three texts
 /// (`syscall_metadata`, kernel/trace/trace_syscalls.c, 7.3).
@@ -86,13 +85,9 @@ fn arguments(
     );
     let readable = count + i32::from(is_after && returns);
     let text = String::from_utf8_lossy(name);
-    if let Some(read) = reads.iter().find(|read| is_number_pointer(checking, record, read.offset / SLOT)) {
-        let why = format!(
-            "argument {} points to a number, which this kernel does not read",
-            read.offset / SLOT + 1
-        );
-        let finding = Finding::new(State::Argument, checking.text(read.place, &text), why).errno("EACCES");
-        return Some(checking.at(finding, read.place));
+    let types: Vec<_> = view.variables(record).filter(|v| v.parameter).map(|v| v.type_id).collect();
+    if let Some(finding) = pointees::finding(checking, &text, &types, reads) {
+        return Some(finding);
     }
     let read = reads.iter().find(|read| read.offset / SLOT >= readable)?;
     let number = read.offset / SLOT + 1;
@@ -143,27 +138,6 @@ fn shape(checking: &Checking<'_, '_, '_>, section: &Section<'_>, reads: &[Contex
     Some(checking.at(finding, read.place))
 }
 
-/// Whether the parameter in a slot is a pointer to a number, and the kernel older than `is_int_ptr` (kernel/bpf/btf.c, 5.17):
-/// it does not read such an argument of typed programs at all. Seen on 5.10.
-fn is_number_pointer(checking: &Checking<'_, '_, '_>, record: FunctionRecord, slot: i32) -> bool {
-    let view = checking.view;
-    if checking.line().is_none_or(|line| line >= (5, 17)) || view.name(b"is_int_ptr").is_some() {
-        return false;
-    }
-    let mut parameters = view.variables(record).filter(|v| v.parameter);
-    // A struct takes more than one slot: trampolines of these kernels take none.
-    let Some(id) = usize::try_from(slot).ok().and_then(|slot| parameters.nth(slot)).and_then(|p| p.type_id)
-    else {
-        return false;
-    };
-    let record = |id| lookup::strip(view, id).and_then(|id| view.types.get(id.index()));
-    let Some(pointer) = record(id).filter(|t| TypeKind::from_u8(t.kind) == TypeKind::Pointer) else {
-        return false;
-    };
-    let target = pointer.target.some().and_then(record);
-    target.is_some_and(|t| matches!(TypeKind::from_u8(t.kind), TypeKind::Base | TypeKind::Enum))
-}
-
 /// Raw tracepoints: how many parameters the tracepoint has.
 fn parameters(
     checking: &Checking<'_, '_, '_>,
@@ -173,7 +147,13 @@ fn parameters(
 ) -> Option<Finding> {
     let (tracepoint, _) = checking.attacher.raw_tracepoint(name, errno).ok()?;
     tracepoint.prototype()?;
-    let count = tracepoint.parameters().count() as i32;
+    let types: Vec<_> = tracepoint.parameters().map(|parameter| parameter.type_id).collect();
+    if errno == "EACCES"
+        && let Some(finding) = pointees::finding(checking, &String::from_utf8_lossy(name), &types, reads)
+    {
+        return Some(finding);
+    }
+    let count = types.len() as i32;
     let read = reads.iter().find(|read| read.offset / SLOT >= count)?;
     let text = String::from_utf8_lossy(name);
     let why = format!("it reads argument {}, and the tracepoint has {count}", read.offset / SLOT + 1);

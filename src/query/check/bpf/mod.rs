@@ -12,17 +12,18 @@ mod externs;
 mod helper_scope;
 mod helpers;
 mod instructions;
+mod pointees;
 mod relocations;
 mod requirements;
 pub mod types;
 
 use super::attach::Attacher;
-use super::outcome::{FileOutcome, Finding, ProgramOutcome, State};
+use super::outcome::{FileOutcome, Finding, ProgramOutcome, Severity, State};
 use crate::error::{Error, ErrorKind, Result};
 use externs::Externs;
 use probeidx_bpf::btf::RelocationKind;
 use probeidx_bpf::object::{Function, FunctionId};
-use probeidx_bpf::reach::{self, Place};
+use probeidx_bpf::reach::{self, Environment, Place, Reached};
 use probeidx_bpf::{Object, embedded};
 use probeidx_bpf::{relocate, section};
 use probeidx_format::View;
@@ -78,6 +79,46 @@ impl BpfFile {
         }
         outcome
     }
+}
+
+/// The kernel, and a loader that sets no `const volatile` variable.
+struct Initial<'e, 'a>(&'e Externs<'a>);
+
+impl Environment for Initial<'_, '_> {
+    fn option(&self, external: u32) -> Option<u64> {
+        self.0.option(external)
+    }
+    fn exists(&self, external: u32) -> Option<bool> {
+        self.0.exists(external)
+    }
+    fn checks_called_only(&self) -> bool {
+        self.0.checks_called_only()
+    }
+    fn takes_initial_values(&self) -> bool {
+        true
+    }
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.severity == Severity::Error && !finding.guarded
+}
+
+/// The findings with the values that the file has; and of those with any values the rest, which are warnings: loaders set such
+/// variables by what they see of the kernel.
+fn conditional(whatever: Vec<Finding>, mut initial: Vec<Finding>) -> Vec<Finding> {
+    let place = |f: &Finding| (f.state, f.line, f.source.clone());
+    let known: Vec<_> = initial.iter().filter(|f| is_error(f)).map(place).collect();
+    let rest: Vec<Finding> =
+        whatever.into_iter().filter(|f| is_error(f) && !known.contains(&place(f))).collect();
+    initial.retain(|f| !f.guarded || !rest.iter().any(|other| place(other) == place(f)));
+    initial.extend(rest.into_iter().map(|finding| {
+        let reason = match finding.reason.contains("hangs on") {
+            true => finding.reason.clone(),
+            false => format!("{}; only if the loader sets a const volatile variable", finding.reason),
+        };
+        Finding { reason, ..finding.severity(Severity::Warning) }
+    }));
+    initial
 }
 
 /// An object on a kernel.
@@ -144,16 +185,28 @@ impl<'a> Checking<'_, '_, 'a> {
         decisions: &[relocate::Decision],
     ) -> ProgramOutcome {
         let section = section::read(function.section);
-        let reached = reach::reach(self.object, id, decisions, self.externs);
         let start = Place { function: id, instruction: 0 };
         let own = attach_points::findings(self, id, function, section.as_ref())
             .into_iter()
-            .chain(self.requirements.of_program(section.as_ref()))
-            .chain(context::findings(self, section.as_ref(), &reached));
+            .chain(self.requirements.of_program(section.as_ref()));
         let mut findings: Vec<Finding> = own.map(|finding| self.at(finding, start)).collect();
-        findings.extend(relocations::findings(self, id, &reached));
-        findings.extend(self.requirements.of_code(self, section.as_ref(), &reached));
-        findings.extend(instructions::findings(self, id, &reached));
+        let of_code = |reached: &Reached| -> Vec<Finding> {
+            let of_context = context::findings(self, section.as_ref(), reached).into_iter();
+            of_context
+                .map(|finding| self.at(finding, start))
+                .chain(relocations::findings(self, id, reached))
+                .chain(self.requirements.of_code(self, section.as_ref(), reached))
+                .chain(instructions::findings(self, id, reached))
+                .collect()
+        };
+        let whatever = of_code(&reach::reach(self.object, id, decisions, self.externs));
+        findings.extend(match whatever.iter().any(is_error) {
+            false => whatever,
+            true => {
+                let initial = of_code(&reach::reach(self.object, id, decisions, &Initial(self.externs)));
+                conditional(whatever, initial)
+            }
+        });
         let line = self.object.line(id, 0);
         ProgramOutcome {
             name: String::from_utf8_lossy(function.name).into_owned(),
