@@ -2,6 +2,7 @@
 use super::super::outcome::{Finding, State};
 use super::Checking;
 use probeidx_bpf::feature::Feature;
+use probeidx_bpf::instruction::class;
 use probeidx_bpf::object::{FunctionId, Reference};
 use probeidx_bpf::reach::{Place, Reached};
 use rustc_hash::FxHashSet;
@@ -10,7 +11,9 @@ use rustc_hash::FxHashSet;
 pub fn findings(checking: &Checking<'_, '_, '_>, program: FunctionId, reached: &Reached) -> Vec<Finding> {
     let Some(line) = checking.line() else { return vec![] };
     let mut met = FxHashSet::default();
-    let lacking = reached.features.iter().filter(|(_, feature)| {
+    let is_new = line >= Feature::IndirectJump.since();
+    let everywhere = if is_new { vec![] } else { unreached(checking, program) };
+    let lacking = reached.features.iter().chain(&everywhere).filter(|(_, feature)| {
         line < feature.since() && !is_backported(checking, *feature) && met.insert(*feature)
     });
     let finding = |(place, feature): &_| {
@@ -21,6 +24,27 @@ pub fn findings(checking: &Checking<'_, '_, '_>, program: FunctionId, reached: &
         checking.at(finding.instead(instead.map(str::to_owned)), *place)
     };
     lacking.map(finding).chain(unreached_callback(checking, line, program, reached)).collect()
+}
+
+/// Instructions that old verifiers refuse before they follow the code, reached or not: their codes, and fields that were reserved
+/// (`resolve_pseudo_ldimm64`, kernel/bpf/verifier.c; "BPF_STX uses reserved fields" and "unknown opcode", seen on 5.10).
+fn unreached(checking: &Checking<'_, '_, '_>, program: FunctionId) -> Vec<(Place, Feature)> {
+    let object = checking.object;
+    let code = object.linked(program).into_iter().flat_map(|function| {
+        let numbered = (0..).zip(&object.function(function).code);
+        numbered.map(move |(instruction, one)| (Place { function, instruction }, *one))
+    });
+    let refused = code.filter_map(|(place, one)| {
+        let feature = Feature::of(one)?;
+        // Signs and casts are in fields that are looked at later.
+        let is_code = match feature {
+            Feature::Atomic | Feature::AcquireRelease | Feature::MayGoto | Feature::IndirectJump => true,
+            Feature::Version4 => one.off == 0 || one.class() == class::LDX,
+            Feature::Callback | Feature::KfuncCall | Feature::AddressSpaceCast => false,
+        };
+        is_code.then_some((place, feature))
+    });
+    refused.collect()
 }
 
 /// A callback that is never reached: libbpf links it to the program all the same, and a kernel that does not know the address of a
