@@ -112,10 +112,7 @@ fn conditional(whatever: Vec<Finding>, mut initial: Vec<Finding>) -> Vec<Finding
         whatever.into_iter().filter(|f| is_error(f) && !known.contains(&place(f))).collect();
     initial.retain(|f| !f.guarded || !rest.iter().any(|other| place(other) == place(f)));
     initial.extend(rest.into_iter().map(|finding| {
-        let reason = match finding.reason.contains("hangs on") {
-            true => finding.reason.clone(),
-            false => format!("{}; only if the loader sets a const volatile variable", finding.reason),
-        };
+        let reason = format!("{}; only if the loader sets a const volatile variable", finding.reason);
         Finding { reason, ..finding.severity(Severity::Warning) }
     }));
     initial
@@ -194,12 +191,14 @@ impl<'a> Checking<'_, '_, 'a> {
             let of_context = context::findings(self, section.as_ref(), reached).into_iter();
             of_context
                 .map(|finding| self.at(finding, start))
-                .chain(relocations::findings(self, id, reached))
                 .chain(self.requirements.of_code(self, section.as_ref(), reached))
                 .chain(instructions::findings(self, id, reached))
                 .collect()
         };
-        let whatever = of_code(&reach::reach(self.object, id, decisions, self.externs));
+        let reached = reach::reach(self.object, id, decisions, self.externs);
+        let whatever = of_code(&reached);
+        // These say themselves on which variable they hang.
+        findings.extend(relocations::findings(self, id, &reached));
         findings.extend(match whatever.iter().any(is_error) {
             false => whatever,
             true => {
