@@ -1,7 +1,7 @@
 //! BPF programs against the kernel: libbpf loads and attaches each, and `check` has foretold what becomes of it.
 //!
 //! The programs are those of Debian's `libbpf-tools`: what is installed, and what is unpacked in a folder of
-//! target/tmp/libbpf-tools; or in a folder of `$PROBEIDX_OBJECTS`. `scripts/prove` tries files that are given.
+//! target/tmp/libbpf-tools; or in the folder `$PROBEIDX_OBJECTS`. `scripts/prove` tries files that are given.
 use super::outcomes::{self, Agreement, Outcome};
 use crate::installed::{self, Kernel, say, wanted};
 use std::collections::BTreeMap;

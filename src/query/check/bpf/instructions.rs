@@ -1,4 +1,4 @@
-//! Instructions that old kernels do not have: their verifier refuses them where they are reached.
+//! Instructions that old kernels do not have: their verifier refuses some where they are reached, and others wherever they are.
 use super::super::outcome::{Finding, State};
 use super::Checking;
 use probeidx_bpf::feature::Feature;
