@@ -50,6 +50,7 @@ pub fn objects(architecture: Architecture) -> Result<Vec<u8>, String> {
         let all = all.flatten().map(|entry| entry.path());
         gcc.args(all.filter(|path| path.extension() == Some(OsStr::new("c"))));
     } else {
+        is_recent_libbpf()?;
         gcc.arg("-lbpf");
     }
     gcc.args(flags("LDFLAGS")).args(["-lelf", "-lz"]);
@@ -59,6 +60,21 @@ pub fn objects(architecture: Architecture) -> Result<Vec<u8>, String> {
         gcc.arg("-lzstd");
     }
     take(&mut gcc, &program, &folder)
+}
+
+/// Whether the installed libbpf knows the sections that `check` knows: those of 1.7 are in 1.5, and older ones load less.
+fn is_recent_libbpf() -> Result<(), String> {
+    let header = Path::new("/usr/include/bpf/libbpf_version.h");
+    let text = std::fs::read_to_string(header).map_err(|_| "libbpf-dev is not installed".to_owned())?;
+    let number = |name: &str| {
+        let line = text.lines().find(|line| line.contains(name))?;
+        line.split_whitespace().last()?.parse::<u32>().ok()
+    };
+    let version = (number("LIBBPF_MAJOR_VERSION"), number("LIBBPF_MINOR_VERSION"));
+    match version >= (Some(1), Some(5)) {
+        true => Ok(()),
+        false => Err("libbpf is older than 1.5: PROBEIDX_LIBBPF names the sources of a newer one".to_owned()),
+    }
 }
 
 /// `register.c`, compiled against the headers of the kernel. With any `gcc`: headers name the one that the
