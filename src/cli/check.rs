@@ -30,6 +30,12 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
     if args.tapset {
         return tapset(config, out);
     }
+    if config.json && (args.sarif || args.github) {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "--json is a form of its own: --sarif and --github are others",
+        ));
+    }
     let asked = Asked {
         arguments: args.arg.clone(),
         guru: args.guru,

@@ -49,10 +49,10 @@ pub struct Check {
     #[arg(long, value_name = "PROGRAMS")]
     pub need: Vec<String>,
     /// Print SARIF 2.1.0, for services that show findings in code
-    #[arg(long, conflicts_with_all = ["json", "github", "tapset"])]
+    #[arg(long, conflicts_with_all = ["github", "tapset"])]
     pub sarif: bool,
     /// Print annotations for GitHub Actions
-    #[arg(long, conflicts_with_all = ["json", "tapset"])]
+    #[arg(long, conflicts_with = "tapset")]
     pub github: bool,
 }
 
