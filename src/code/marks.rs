@@ -1,4 +1,4 @@
-//! Functions that the kernel lists for BPF: kfuncs, disabled LSM hooks, functions that may be made to fail.
+//! Functions that the kernel lists for BPF: kfuncs, LSM hooks, functions that may be made to fail.
 //!
 //! `.BTF_ids` has sets of numbers of BTF records (include/linux/btf_ids.h), each with a symbol: `__BTF_ID__set8__NAME` has a
 //! count, flags, and pairs of number and flags (5.19 to 7.3); `__BTF_ID__set__NAME` a count and numbers. Sets of pairs are
@@ -13,7 +13,11 @@ use probeidx_format::record::FunctionRecord;
 
 const SET: &[u8] = b"__BTF_ID__set__";
 const PAIRS: &[u8] = b"__BTF_ID__set8__";
-const DISABLED: &[u8] = b"bpf_lsm_disabled_hooks";
+/// The sets of hooks (kernel/bpf/bpf_lsm.c, 5.10 to 7.3), and what they say of a function.
+const HOOKS: [(&[u8], u16); 2] = [
+    (b"bpf_lsm_hooks", FunctionRecord::LSM_HOOK),
+    (b"bpf_lsm_disabled_hooks", FunctionRecord::DISABLED_HOOK),
+];
 const INJECTION: TableName = TableName {
     section: "_error_injection_whitelist",
     start: "__start_error_injection_whitelist",
@@ -78,9 +82,11 @@ fn sets(
         let count = word(symbol, 0).filter(|count| (0..=MOST).contains(count)).unwrap_or(0);
         (0..count).for_each(|at| add(word(symbol, 2 + 2 * at), FunctionRecord::KFUNC));
     }
-    for symbol in symbols.iter().filter(|symbol| symbol.name.strip_prefix(SET) == Some(DISABLED)) {
+    for symbol in symbols {
+        let name = symbol.name.strip_prefix(SET);
+        let Some((_, flag)) = HOOKS.iter().find(|(set, _)| name == Some(*set)) else { continue };
         let count = word(symbol, 0).filter(|count| (0..=MOST).contains(count)).unwrap_or(0);
-        (0..count).for_each(|at| add(word(symbol, 1 + at), FunctionRecord::DISABLED_HOOK));
+        (0..count).for_each(|at| add(word(symbol, 1 + at), *flag));
     }
     found
 }

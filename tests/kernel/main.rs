@@ -17,6 +17,7 @@ mod installed;
 #[path = "../capi/library.rs"]
 mod library;
 mod live;
+mod offers;
 mod perf;
 mod sample;
 mod tapset;

@@ -1,9 +1,9 @@
 //! What a kernel offers to BPF programs: kfuncs, LSM hooks, iterators, struct_ops, functions whose result can be modified,
 //! helpers, and types of programs, attachments and maps.
 //!
-//! Kfuncs, disabled hooks and functions that may fail are those that the kernel's own lists name
+//! Kfuncs, hooks and functions that may fail are those that the kernel's own lists name
 //! ([`FunctionRecord::KFUNC`]); for which types of programs a kfunc is registered is decided by code, and not in the index.
-//! Iterators and hooks have a function in BTF (`bpf_iter_task`, `bpf_lsm_file_open`), a struct_ops has a struct
+//! An iterator has a function in BTF (`bpf_iter_task`), a struct_ops has a struct
 //! (`bpf_struct_ops_tcp_congestion_ops`), and what has numbers is in the enumerations of include/uapi/linux/bpf.h.
 use crate::pattern::Pattern;
 use crate::query::index::functions;
@@ -103,7 +103,7 @@ pub fn offers(view: &View<'_>, kind: Kind, pattern: &Pattern) -> Vec<Offer> {
             f.has(FunctionRecord::MAY_FAIL)
                 || name.starts_with(b"security_") && f.has(FunctionRecord::EXTERNAL)
         }),
-        Kind::Lsm => functions_with(view, kind, |_, name| name.starts_with(LSM)),
+        Kind::Lsm => functions_with(view, kind, |f, _| f.has(FunctionRecord::LSM_HOOK)),
         Kind::Iterator => functions_with(view, kind, |_, name| name.starts_with(ITERATOR)),
         Kind::StructOps => struct_ops(view),
         Kind::Helper | Kind::Program | Kind::Attach | Kind::Map => numbered(view, kind),

@@ -77,6 +77,13 @@ impl Attacher<'_> {
             };
             return vec![Finding::new(State::Absent, text, reason).errno("ESRCH")];
         };
+        // `bpf_lsm_verify_prog` and the like are no hooks (kernel/bpf/bpf_lsm.c); this one is everywhere.
+        let knows_hooks = self.has_flag(b"bpf_lsm_file_open", FunctionRecord::LSM_HOOK);
+        if knows_hooks && !self.has_flag(&function, FunctionRecord::LSM_HOOK) {
+            return vec![
+                Finding::new(State::Absent, text, "the kernel has no such LSM hook").errno("EINVAL"),
+            ];
+        }
         if self.has_flag(&function, FunctionRecord::DISABLED_HOOK) {
             let reason = "no program can be attached to this hook (bpf_lsm_disabled_hooks)";
             return vec![Finding::new(State::Trampoline, text, reason).errno("EINVAL")];
