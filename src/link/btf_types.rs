@@ -79,6 +79,10 @@ impl Known {
                 None => drop(known.declared.entry(name).or_insert(id)),
             }
         }
+        // BTF has the types of C alone. Those that Rust made of them have the same names, and no line (`bindings`, seen on
+        // 7.3 for arm64).
+        let has_no_line = |id: &TypeId| records[id.index()].line.get() == 0;
+        known.whole.values_mut().filter(|same| same.len() > 1).for_each(|same| same.sort_by_key(has_no_line));
         known
     }
 
