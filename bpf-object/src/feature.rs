@@ -36,20 +36,6 @@ impl Feature {
         }
     }
 
-    /// What it is, in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Atomic => "atomic operations with a result",
-            Self::Callback => "callbacks of helpers",
-            Self::KfuncCall => "calls of kfuncs",
-            Self::Version4 => "instructions of -mcpu=v4",
-            Self::MayGoto => "may_goto",
-            Self::AddressSpaceCast => "casts between address spaces",
-            Self::AcquireRelease => "load_acquire and store_release",
-            Self::IndirectJump => "indirect jumps",
-        }
-    }
-
     /// What an instruction needs.
     pub fn of(instruction: Instruction) -> Option<Self> {
         let Instruction { code, src, off, imm, .. } = instruction;

@@ -235,7 +235,7 @@
 //! | 8 | three fifths of the size: tables packed ([`table`]); details, line rows, variables and boundaries as bits ([`bits`], [`codes`]) |
 //! | 9 | trees of tapsets compressed in blocks; long line sequences in pieces |
 //! | 10 | `called`, `calls`: direct calls; variadic functions; whether an object has BTF; the limits of BPF trampolines |
-//! | 11 | `btf_types`: which types are in BTF; events of system calls |
+//! | 11 | `btf_types`: which types are in BTF; events of system calls; which functions are kfuncs, LSM hooks, or may be made to fail |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -557,10 +557,10 @@ impl FunctionRecord {
     pub const KFUNC: u16 = 1 << 9;
     /// It is an LSM hook to which no program can be attached.
     pub const DISABLED_HOOK: u16 = 1 << 10;
-    /// It is an LSM hook: programs can be attached to it, unless it is disabled.
-    pub const LSM_HOOK: u16 = 1 << 12;
     /// A function of its name may be made to fail (`ALLOW_ERROR_INJECTION`), or its result be changed.
     pub const MAY_FAIL: u16 = 1 << 11;
+    /// It is an LSM hook: programs can be attached to it, unless it is disabled.
+    pub const LSM_HOOK: u16 = 1 << 12;
 
     /// Its status in BTF.
     pub fn in_btf(&self) -> InBtf {

@@ -9,15 +9,17 @@ use crate::nearest;
 use crate::pattern::Pattern;
 use crate::query::offers::{Kind, offers};
 use crate::render::offers::{json, text};
+use clap::ValueEnum;
 use std::io::Write;
 
 /// Lists what kernels offer to BPF programs.
 pub fn run(args: &Bpf, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let pattern = Pattern::new(args.pattern.as_deref().unwrap_or("*"))?;
-    let kinds: Vec<Kind> = match args.kind {
-        Offered::All => Kind::ALL.to_vec(),
-        one => Kind::ALL.into_iter().filter(|kind| kind.name() == one.name()).collect(),
+    let asked = args.kind.to_possible_value();
+    let is_asked = |kind: &Kind| {
+        args.kind == Offered::All || asked.as_ref().is_some_and(|asked| asked.get_name() == kind.name())
     };
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_asked).collect();
     let (mut outcome, mut near) = (Outcome::Nothing, vec![]);
     for path in config.indexes()? {
         let index = config.open(&path)?;

@@ -5,7 +5,7 @@
 use super::table::{moved, relocated};
 use crate::load::elf::Elf;
 use object::Endian;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -20,12 +20,12 @@ pub struct Data<'o, 'd> {
     sections: Vec<(Range<u32>, usize)>,
     /// Relocations of a module's sections, read on demand.
     relocated: RefCell<HashMap<usize, Relocations>>,
-    /// For an image relocated at boot: pairs of place and value, as link addresses, sorted.
-    moved: Vec<(u64, u64)>,
+    /// For an image relocated at boot: pairs of place and value, as link addresses, sorted; read on demand.
+    moved: OnceCell<Vec<(u64, u64)>>,
 }
 
 impl<'o, 'd> Data<'o, 'd> {
-    /// Cost: one look at each section, and at each relocation of an image relocated at boot.
+    /// Cost: one look at each section; with the first pointer, at each relocation of an image relocated at boot.
     pub fn new(object: &'o Elf<'d>) -> Self {
         let all = object.sections.iter().enumerate().filter_map(|(index, section)| {
             let start = section.pc?;
@@ -34,8 +34,7 @@ impl<'o, 'd> Data<'o, 'd> {
         });
         let mut sections: Vec<_> = all.collect();
         sections.sort_by_key(|(range, _)| range.start);
-        let moved = if object.is_relocatable { vec![] } else { moved(object) };
-        Self { object, sections, relocated: RefCell::default(), moved }
+        Self { object, sections, relocated: RefCell::default(), moved: OnceCell::new() }
     }
 
     /// The target of the pointer at an address; `None` if null or outside of the object.
@@ -47,8 +46,9 @@ impl<'o, 'd> Data<'o, 'd> {
             return Some(known[found].1);
         }
         let link = self.object.base.wrapping_add(pc.into());
-        let target = match self.moved.binary_search_by_key(&link, |m| m.0) {
-            Ok(found) => self.moved[found].1,
+        let moved = self.moved.get_or_init(|| moved(self.object));
+        let target = match moved.binary_search_by_key(&link, |m| m.0) {
+            Ok(found) => moved[found].1,
             Err(_) => self.object.word(self.bytes(index, offset)?)?,
         };
         let pc = u32::try_from(target.checked_sub(self.object.base)?).ok()?;

@@ -173,21 +173,3 @@ pub enum Offered {
     /// Types of maps.
     Map,
 }
-
-impl Offered {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Kfunc => "kfunc",
-            Self::Helper => "helper",
-            Self::Lsm => "lsm",
-            Self::Iter => "iter",
-            Self::StructOps => "struct_ops",
-            Self::FmodRet => "fmod_ret",
-            Self::Program => "program",
-            Self::Attach => "attach",
-            Self::Map => "map",
-        }
-    }
-}

@@ -211,9 +211,9 @@ impl Finding {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// With the error that the kernel gives.
-    pub fn errno(self, errno: &'static str) -> Self {
-        Self { errno: Some(errno), ..self }
+    /// With the error that the kernel gives, if it gives one.
+    pub fn errno(self, errno: impl Into<Option<&'static str>>) -> Self {
+        Self { errno: errno.into(), ..self }
     }
 
     /// With replacements.

@@ -361,6 +361,13 @@ pub fn root<'a>(view: &View<'a>, mut place: Placed) -> Placed {
     place
 }
 
+/// The functions of a name. Cost: a look-up.
+pub fn of_name<'a>(view: &View<'a>, name: &[u8]) -> impl Iterator<Item = FunctionRecord> + use<'a> {
+    let functions = view.functions;
+    let found = view.name(name).map(|name| view.functions_named(name)).unwrap_or_default();
+    found.filter_map(move |at| functions.get(at))
+}
+
 /// Whether the spec selects functions by name only, not by their declaration.
 pub fn is_by_name_only(spec: &FunctionSpec) -> bool {
     spec.declared.file.is_none() && spec.declared.lines.is_none()

@@ -162,6 +162,26 @@ pub(crate) fn address_in(view: &View<'_>, object: ObjectId, section: Option<Sect
     }
 }
 
+/// The symbols of code that have a name and that the kernel keeps, in one module (`vmlinux` is the kernel) or in all objects.
+/// Cost: linear in the symbols of that name.
+pub fn code_named<'a>(
+    view: &'a View<'a>,
+    module: Option<&[u8]>,
+    name: &[u8],
+) -> impl Iterator<Item = (ObjectId, SymbolRecord)> + use<'a> {
+    let only = module.map(|module| match module {
+        b"vmlinux" => kernel(view),
+        module => functions::module(view, module),
+    });
+    let found = view.name(name).map(|name| view.symbols_named(name)).unwrap_or_default();
+    let found = found.iter().filter_map(|id| Some((view.object_of_symbol(id), functions::symbol(view, id)?)));
+    found.filter(move |(object, symbol)| {
+        only.is_none_or(|only| only == Some(*object))
+            && symbol.has(SymbolRecord::KEPT)
+            && is_code(view, *object, *symbol)
+    })
+}
+
 /// How often a name occurs in the symbol tables of the kernel and its modules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uniqueness {

@@ -197,14 +197,10 @@ fn prototype(view: &View<'_>, record: FunctionRecord, name: &[u8]) -> String {
 
 /// The structs that the kernel makes for each table (`register_bpf_struct_ops`, since 6.9; before, one per table by a macro).
 fn struct_ops(view: &View<'_>) -> Vec<Offer> {
-    let all = lookup::all_named(view);
-    let types = view.types.part(all);
-    let first = types.partition_point(|record| view.string(record.name) < STRUCT_OPS);
-    let same = types.from(first).iter().take_while(|record| view.string(record.name).starts_with(STRUCT_OPS));
     let is_struct = |kind: u8| TypeKind::from_u8(kind) == TypeKind::Struct;
-    let tables = same
-        .filter(|record| is_struct(record.kind))
-        .map(|record| &view.string(record.name)[STRUCT_OPS.len()..]);
+    let tables = lookup::starting(view, STRUCT_OPS)
+        .filter(|(_, record)| is_struct(record.kind))
+        .map(|(_, record)| &view.string(record.name)[STRUCT_OPS.len()..]);
     // Some are no tables: the head that all have in common.
     let is_table = |name: &&[u8]| !lookup::named(view, name, Some(TypeKind::Struct)).is_empty();
     let offer = |name: &[u8]| Offer {

@@ -58,7 +58,8 @@ impl<'a> Tracepoint<'a> {
         let name = self.view.string(self.view.objects.get(self.record.object.index())?.name);
         (!name.is_empty()).then_some(name)
     }
-    /// The address of its `struct tracepoint`, or `struct syscall_metadata`: a link address in vmlinux, an offset within the section in a module.
+    /// The address of its `struct tracepoint`, or `struct syscall_metadata`: a link address in vmlinux, an offset within the
+    /// section in a module.
     pub fn address(&self) -> u64 {
         symbols::address(self.view, self.record.object, self.record.pc.get())
     }

@@ -39,6 +39,14 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
         .collect()
 }
 
+/// The types whose name starts with this, sorted by name. Cost: a binary search, and a look at each.
+pub fn starting<'a>(view: &'a View<'a>, start: &[u8]) -> impl Iterator<Item = (TypeId, TypeRecord)> {
+    let types = view.types.part(all_named(view));
+    let first = types.partition_point(|t| view.string(t.name) < start);
+    let same = types.from(first).iter().take_while(move |t| view.string(t.name).starts_with(start));
+    (first as u32..).map(TypeId::new).zip(same)
+}
+
 /// The sorted names of all types, or of all types of a kind, to find similar ones.
 pub fn names<'a>(view: &View<'a>, kind: Option<TypeKind>) -> impl Iterator<Item = &'a str> {
     let asked = view

@@ -5,18 +5,16 @@ use crate::pattern::Pattern;
 use crate::query::index::functions;
 use crate::query::resolve::tracepoint::{self, Tracepoint};
 use crate::query::spec::TraceSpec;
-use probeidx_format::View;
+
+/// An event or tracepoint with notes on it, or why there is none.
+pub type Found<'a> = Result<(Tracepoint<'a>, Vec<Finding>), Box<Finding>>;
 
 impl<'a> Attacher<'a> {
     /// The event of tracefs, or why there is none.
     ///
     /// # Errors
     /// A finding with `ENOENT`, which opening its `id` gives.
-    pub fn event(
-        &self,
-        category: &[u8],
-        name: &[u8],
-    ) -> Result<(Tracepoint<'a>, Vec<Finding>), Box<Finding>> {
+    pub fn event(&self, category: &[u8], name: &[u8]) -> Found<'a> {
         let asked = asked(Some(category), name, true);
         let found = tracepoint::matching(self.view, &asked).find(Tracepoint::has_event);
         match found {
@@ -29,11 +27,7 @@ impl<'a> Attacher<'a> {
     ///
     /// # Errors
     /// A finding with that error.
-    pub fn raw_tracepoint(
-        &self,
-        name: &[u8],
-        errno: &'static str,
-    ) -> Result<(Tracepoint<'a>, Vec<Finding>), Box<Finding>> {
+    pub fn raw_tracepoint(&self, name: &[u8], errno: &'static str) -> Found<'a> {
         let asked = asked(None, name, false);
         match tracepoint::matching(self.view, &asked).next() {
             Some(found) => Ok((found, self.of_module(&found).into_iter().collect())),
@@ -44,8 +38,7 @@ impl<'a> Attacher<'a> {
     /// An iterator: BTF has `bpf_iter_NAME` (`DEFINE_BPF_ITER_FUNC`, include/linux/bpf.h).
     pub fn iterator(&self, name: &[u8]) -> Vec<Finding> {
         let function = [b"bpf_iter_", name].concat();
-        let found = self.view.name(&function).filter(|name| !self.view.functions_named(*name).is_empty());
-        match found {
+        match functions::of_name(self.view, &function).next() {
             Some(_) => vec![],
             None => {
                 let text = String::from_utf8_lossy(name);
@@ -68,12 +61,6 @@ impl<'a> Attacher<'a> {
         let name = String::from_utf8_lossy(found.name());
         Some(Finding::new(State::Module, name, reason).severity(Severity::Note))
     }
-}
-
-/// Whether the kernel has a tracepoint of this name.
-pub fn has_tracepoint(view: &View<'_>, name: &[u8]) -> bool {
-    functions::kernel(view).is_some()
-        && tracepoint::matching(view, &asked(None, name, false)).next().is_some()
 }
 
 fn asked(system: Option<&[u8]>, name: &[u8], with_system_calls: bool) -> TraceSpec {

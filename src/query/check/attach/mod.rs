@@ -14,7 +14,7 @@ use crate::query::index::symbols;
 use crate::query::verdict::reason::Reason;
 use crate::query::verdict::{Judge, Verdict};
 use crate::symbol_name;
-pub use events::has_tracepoint;
+pub use events::Found;
 use named::Named;
 use probeidx_format::View;
 use probeidx_format::machine;
@@ -154,8 +154,7 @@ fn refusal(name: &[u8], mechanism: &str, reason: Reason, errno: Option<&'static 
         }
         reason => (State::NoSite, format!("{mechanism} cannot be placed there: {}", reason.name())),
     };
-    let finding = Finding::new(state, name, why);
-    errno.map_or(finding.clone(), |errno| finding.errno(errno))
+    Finding::new(state, name, why).errno(errno)
 }
 
 /// Names that begin with a name, or have underscores before it: what a function is called after a change. Cost: a few

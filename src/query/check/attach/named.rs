@@ -26,21 +26,7 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
     /// Looks for the symbols of a name: of one module, or of all objects. Cost: linear in the symbols of that name.
     pub fn find(attacher: &'t Attacher<'a>, module: Option<&'n [u8]>, name: &'n [u8]) -> Self {
         let view = attacher.view;
-        let of_module = module.filter(|module| *module != b"vmlinux");
-        let only = match (module, of_module) {
-            (_, Some(module)) => functions::module(view, module),
-            (Some(_), None) => functions::kernel(view),
-            (None, None) => None,
-        };
-        let found = view.name(name).map(|name| view.symbols_named(name)).unwrap_or_default();
-        let mut symbols: Vec<(ObjectId, SymbolRecord)> = found
-            .iter()
-            .filter_map(|id| Some((view.object_of_symbol(id), functions::symbol(view, id)?)))
-            .filter(|(object, symbol)| {
-                symbol.has(SymbolRecord::KEPT) && symbols::is_code(view, *object, *symbol)
-            })
-            .filter(|(object, _)| module.is_none() || only == Some(*object))
-            .collect();
+        let mut symbols: Vec<_> = symbols::code_named(view, module, name).collect();
         let kernel = functions::kernel(view);
         let of_kernel = symbols.iter().filter(|(object, _)| Some(*object) == kernel).count();
         let mut collisions = vec![];
@@ -74,8 +60,7 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
             let anchor = symbols::anchor(self.view, *object, symbol.pc.get())?;
             anchor.is_definable().then(|| anchor.to_string())
         });
-        let found = found.instead(anchors.take(4));
-        errno.map_or(found.clone(), |errno| found.errno(errno))
+        found.instead(anchors.take(4)).errno(errno)
     }
 
     /// Of which module it is, and which modules it collides with.
@@ -102,7 +87,7 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
     /// Why no symbol has the name: another one has the code, all of it is inlined, or there is no such function.
     pub fn missing(&self, errno: Option<&'static str>) -> Vec<Finding> {
         let view = self.view;
-        let with = |finding: Finding| errno.map_or(finding.clone(), |errno| finding.errno(errno));
+        let with = |finding: Finding| finding.errno(errno);
         if let Some(module) = self.module.filter(|m| *m != b"vmlinux" && functions::module(view, m).is_none())
         {
             let reason = format!("no module {} is indexed", String::from_utf8_lossy(module));

@@ -2,6 +2,7 @@
 use super::super::outcome::{Finding, Severity, State};
 use super::named::Named;
 use super::{Attacher, errno, refusal, sleepable};
+use crate::query::index::functions;
 use probeidx_format::record::FunctionRecord;
 
 /// What a trampoline runs.
@@ -61,8 +62,7 @@ impl Attacher<'_> {
 
     /// Whether a function of this name has a flag.
     pub(in super::super) fn has_flag(&self, name: &[u8], flag: u16) -> bool {
-        let found = self.view.name(name).map(|name| self.view.functions_named(name)).unwrap_or_default();
-        found.into_iter().any(|at| self.view.functions.get(at).is_some_and(|function| function.has(flag)))
+        functions::of_name(self.view, name).any(|function| function.has(flag))
     }
 
     /// A hook of the security modules: BTF has `bpf_lsm_NAME` (include/linux/bpf_lsm.h).

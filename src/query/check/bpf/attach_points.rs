@@ -1,5 +1,5 @@
 //! What the section of a program says, on a kernel.
-use super::super::attach::Trampoline;
+use super::super::attach::{Found, Trampoline};
 use super::super::outcome::{Finding, Severity, State};
 use super::Checking;
 use probeidx_bpf::object::{Function, FunctionId};
@@ -31,20 +31,15 @@ pub fn findings(
         }
     };
     let attacher = checking.attacher;
+    let notes = |found: Found<'_>| found.map_or_else(|finding| vec![*finding], |(_, notes)| notes);
     match point {
         Point::Kprobe { function, offset, is_return } => attacher.kprobe(None, function, offset, is_return),
         Point::KprobeMulti { pattern, .. } => attacher.multi(pattern),
         Point::Ksyscall { name, is_return } => attacher.system_call(name, is_return),
-        Point::Tracepoint { category, name } => {
-            attacher.event(category, name).map_or_else(|finding| vec![*finding], |(_, notes)| notes)
-        }
-        Point::RawTracepoint { name } => {
-            attacher.raw_tracepoint(name, "ENOENT").map_or_else(|finding| vec![*finding], |(_, notes)| notes)
-        }
+        Point::Tracepoint { category, name } => notes(attacher.event(category, name)),
+        Point::RawTracepoint { name } => notes(attacher.raw_tracepoint(name, "ENOENT")),
         Point::Btf { module, name, prefix, .. } => match prefix {
-            "btf_trace_" => attacher
-                .raw_tracepoint(name, "ESRCH")
-                .map_or_else(|finding| vec![*finding], |(_, notes)| notes),
+            "btf_trace_" => notes(attacher.raw_tracepoint(name, "ESRCH")),
             "bpf_lsm_" => {
                 sleepable(checking, section, name, attacher.trampoline(None, name, Trampoline::Hook))
             }

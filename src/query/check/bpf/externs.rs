@@ -199,9 +199,7 @@ fn variable(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
 
 /// A kfunc: a function that is listed for programs. Kernels list them since 5.19, in a form that the index has.
 fn kfunc(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
-    let found = view.name(name).map(|name| view.functions_named(name)).unwrap_or_default();
-    let is_listed =
-        found.into_iter().any(|at| view.functions.get(at).is_some_and(|f| f.has(FunctionRecord::KFUNC)));
+    let is_listed = functions::of_name(view, name).any(|f| f.has(FunctionRecord::KFUNC));
     match symbol(view, name) {
         _ if is_listed => Value::Exists(true),
         Value::Exists(false) => Value::Exists(false),

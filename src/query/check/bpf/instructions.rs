@@ -1,6 +1,7 @@
 //! Instructions that old kernels do not have: their verifier refuses some where they are reached, and others wherever they are.
 use super::super::outcome::{Finding, State};
 use super::Checking;
+use crate::query::index::functions;
 use probeidx_bpf::feature::Feature;
 use probeidx_bpf::instruction::class;
 use probeidx_bpf::object::{FunctionId, Reference};
@@ -86,8 +87,7 @@ fn is_backported(checking: &Checking<'_, '_, '_>, feature: Feature) -> bool {
         Feature::AcquireRelease => b"check_atomic_load",
         Feature::IndirectJump => b"check_indirect_jump",
     };
-    let view = checking.view;
-    view.name(evidence).is_some_and(|name| view.functions_named(name).next().is_some())
+    functions::of_name(checking.view, evidence).next().is_some()
 }
 
 /// What they are called, and how to do without.

@@ -73,14 +73,14 @@ impl Requirements {
     ) -> Vec<Finding> {
         let mut findings = vec![];
         let line = checking.line();
-        let mut met = FxHashSet::default();
+        let (mut helpers_met, mut kfuncs_met) = (FxHashSet::default(), FxHashSet::default());
         for (place, number) in &reached.helpers {
             let is_there = self.helpers.as_ref().is_none_or(|helpers| helpers.contains(&(*number).into()));
             let scope = match section {
                 Some(section) if is_there => helper_scope::scope(section.definition, *number, line),
                 _ => Scope::Allowed,
             };
-            if (is_there && scope == Scope::Allowed) || !met.insert((0, *number)) {
+            if (is_there && scope == Scope::Allowed) || !helpers_met.insert(*number) {
                 continue;
             }
             let name = helpers::name(*number);
@@ -105,12 +105,13 @@ impl Requirements {
             findings.push(checking.at(finding, *place));
         }
         for (place, number) in &reached.kfuncs {
-            if let Some(finding) = checking.externs.kfunc(*number).filter(|_| met.insert((1, *number))) {
+            if let Some(finding) = checking.externs.kfunc(*number).filter(|_| kfuncs_met.insert(*number)) {
                 findings.push(checking.at(finding, *place));
             }
         }
+        let mut places_met = FxHashSet::default();
         for plain in reached.plain_offsets.iter().filter(|plain| !plain.in_field) {
-            if met.insert((4, plain.place.instruction)) {
+            if places_met.insert(plain.place) {
                 let why = format!(
                     "it reads kernel memory at {} bytes without a relocation: another kernel may have another layout",
                     plain.offset

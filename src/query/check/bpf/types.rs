@@ -2,6 +2,7 @@
 //!
 //! Which types are in BTF is in `btf_types`; what they consist of is in `types` and `members`, as of the debug information.
 //! A kernel whose index does not say is taken to have all named types of the index in BTF.
+use crate::query::types::lookup;
 use probeidx_bpf::relocate::{Candidate, Kernel, KernelObject, Scope};
 use probeidx_bpf::types::{Enumerator, Member, Parameter};
 use probeidx_bpf::{Kind, Type, TypeId, Types};
@@ -88,30 +89,18 @@ impl<'a> KernelTypes<'a> {
 
     /// The types of exactly this name.
     fn ids(&self, name: &[u8]) -> Vec<(IndexId, TypeRecord)> {
-        let view = self.view;
-        let owners = view.types.owners();
-        // Types with a name come first.
-        let end = owners.partition_point(|record| record.name.get() != 0);
-        let types = owners.part(0..end);
-        let first = types.partition_point(|record| view.string(record.name) < name);
-        let same = types.from(first).iter().take_while(|record| view.string(record.name) == name);
-        (first as u32..).map(IndexId::new).zip(same).collect()
+        let found = lookup::named(self.view, name, None).into_iter();
+        found.filter_map(|id| Some((id, self.view.types.get(id.index())?))).collect()
     }
 
     /// The types whose name is this one with a flavour (`name___x`), or without.
     fn flavours(&self, name: &[u8]) -> Vec<(IndexId, TypeRecord)> {
         let view = self.view;
-        let owners = view.types.owners();
-        let end = owners.partition_point(|record| record.name.get() != 0);
-        let types = owners.part(0..end);
-        let start = [name, b"___"].concat();
-        let first = types.partition_point(|record| view.string(record.name) < &start[..]);
-        let same = types.from(first).iter().take_while(|record| view.string(record.name).starts_with(&start));
-        let flavoured = (first as u32..).map(IndexId::new).zip(same);
         let is_flavour =
             |record: &TypeRecord| probeidx_bpf::types::essential(view.string(record.name)) == name;
         let mut all = self.ids(name);
-        all.extend(flavoured.filter(|(_, record)| is_flavour(record)));
+        let flavoured = [name, b"___"].concat();
+        all.extend(lookup::starting(view, &flavoured).filter(|(_, record)| is_flavour(record)));
         all
     }
 
