@@ -58,6 +58,8 @@ pub mod bpftrace;
 pub mod policy;
 #[doc(hidden)]
 pub mod tapset;
+#[cfg(feature = "cli")]
+mod tracefs;
 
 #[cfg(feature = "build")]
 mod btf;

@@ -13,6 +13,7 @@ pub mod runtime;
 pub mod spec;
 pub mod symbolize;
 pub mod systemtap;
+pub mod trace;
 pub mod types;
 pub mod value;
 pub mod verdict;
