@@ -146,7 +146,7 @@ pub extern "C" fn probeidx_objects(
                 object: object.get(),
                 flags: if record.unread().is_empty() { 0 } else { Object::UNSURE },
                 name: texts.of(view.string(record.name)),
-                path: texts.of(view.string(record.path)),
+                path: texts.keep(view.object_path(object).into_owned()),
                 build_id: texts.keep(record.build_id.to_vec()),
             })
         })?)

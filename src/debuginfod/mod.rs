@@ -3,6 +3,7 @@
 //! [`exchange`] builds requests and interprets responses, without a socket; `http` talks to a server; `cache` stores
 //! files. A received file is used only if it has the requested build id.
 mod cache;
+mod download;
 pub mod exchange;
 mod http;
 
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use crate::build_id::hex;
 use crate::error::{Error, ErrorKind, Result};
 use cache::{Entry, Part};
+pub use download::download;
 pub use exchange::{Body, Head, Transport};
 use exchange::{Meaning, Request};
 pub use http::Http;

@@ -29,6 +29,7 @@ use crate::load::members::{self, Members};
 use crate::load::widen;
 use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
+pub use package::{packages_below, release_of_package};
 pub use places::{Found, Place, install_hint, is_release, places, releases};
 pub use sysroot::Sysroot;
 pub use unpacked::Unpacked;
@@ -101,6 +102,8 @@ pub struct Options {
     /// Whether debug files can be fetched by build id: then images and modules are examined for theirs, even if none
     /// of the kernel was found.
     pub ids: bool,
+    /// Where packages among the paths are from, if that is not where they lie: members are named by it.
+    pub called: HashMap<PathBuf, PathBuf>,
 }
 
 /// The running kernel.
@@ -117,7 +120,7 @@ pub struct Running {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { modules: true, sysroot: Sysroot::default(), running: None, ids: false }
+        Self { modules: true, sysroot: Sysroot::default(), running: None, ids: false, called: HashMap::new() }
     }
 }
 

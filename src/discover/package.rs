@@ -8,6 +8,7 @@ use super::walk::Candidate;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::members::{Member, Members};
 use crate::package::{self, Sink};
+use walkdir::WalkDir;
 
 /// The commands to unpack a package that is recognized by its name, and that cannot be read; `None` for anything else.
 pub(super) fn unpacking(path: &Path) -> Option<Error> {
@@ -19,28 +20,58 @@ pub(super) fn unpacking(path: &Path) -> Option<Error> {
     Some(Error::new(ErrorKind::Unsupported, "a package, not what is in it").hint(hint))
 }
 
-/// Reads the wanted members of a package into memory, and adds those that are kernels and modules to `candidates`, and
+/// Reads the wanted members of a package into memory, under the path that it is called by, and adds those that are kernels and modules to `candidates`, and
 /// what cannot be read to `skipped`.
 ///
 /// # Errors
 /// Those of [`package::read`] if no kernel or module came before.
 pub(super) fn open(
     path: &Path,
+    called: &Path,
     modules: bool,
     members: &mut Members,
     candidates: &mut Vec<Candidate>,
     skipped: &mut Vec<Error>,
 ) -> Result<()> {
-    members.add_package(path);
+    members.add_package(called);
     let before = candidates.len();
-    let mut taken = Taken { package: path, modules, members, candidates, skipped };
-    if let Err(error) = package::read(path, &mut taken) {
+    let mut taken = Taken { package: called, modules, members, candidates, skipped };
+    if let Err(error) = package::read(called, path, &mut taken) {
         if candidates.len() == before {
             return Err(error);
         }
         skipped.push(error);
     }
     Ok(())
+}
+
+/// The release that a package is of, by the first of its files that says so; `None` if none does.
+///
+/// # Errors
+/// Those of [`package::first`].
+pub fn release_of_package(path: &Path) -> Result<Option<String>> {
+    package::first(path, |member| {
+        let path = path.join(member);
+        let beside = || {
+            let name = member.file_name()?.to_str()?;
+            let release = name.strip_prefix("config-").or_else(|| name.strip_prefix("System.map-"))?;
+            release.starts_with(|c: char| c.is_ascii_digit()).then(|| release.to_owned())
+        };
+        name::role(&path).and_then(|role| name::release(&path, role)).or_else(beside)
+    })
+}
+
+/// The packages in a folder and below it, sorted; none if it is no folder. Packages are known by their names here.
+pub fn packages_below(folder: &Path) -> Vec<PathBuf> {
+    let is_named = |path: &Path| path.extension().is_some_and(|e| e == "deb" || e == "ddeb" || e == "rpm");
+    let files = WalkDir::new(folder).min_depth(1).into_iter().filter_map(|entry| entry.ok());
+    let mut packages: Vec<PathBuf> = files
+        .filter(|entry| entry.file_type().is_file() && is_named(entry.path()))
+        .map(walkdir::DirEntry::into_path)
+        .filter(|path| package::is_package(path))
+        .collect();
+    packages.sort_unstable();
+    packages
 }
 
 struct Taken<'a> {

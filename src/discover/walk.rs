@@ -175,7 +175,15 @@ impl Found<'_> {
         if metadata.is_file() {
             let file = File::open(path).map_err(unreadable)?;
             if is_package(path) {
-                package::open(path, options.modules, &mut self.members, &mut self.candidates, self.skipped)?;
+                let called = options.called.get(path).map_or(path, PathBuf::as_path);
+                package::open(
+                    path,
+                    called,
+                    options.modules,
+                    &mut self.members,
+                    &mut self.candidates,
+                    self.skipped,
+                )?;
                 self.seen.insert((metadata.dev(), metadata.ino()), None);
                 return Ok(());
             }

@@ -249,13 +249,18 @@ impl Contents {
     fn at(&self, kernel: usize) -> u32 {
         self.kernels[kernel].segment
     }
-    /// The kernel of the same machine that a new one has most in common with, by its release: the same line and flavour
-    /// count most, then the nearest version.
+    /// The kernel of the same machine and line that a new one has most in common with, by its release: the same flavour
+    /// counts most, then the nearest version.
+    ///
+    /// Another line starts a chain of its own: 7.3 after 6.1 has 88.2 MB, alone 91.4; but every eighth update of 6.12 in a
+    /// chain that starts with 6.1 has 14 MB, because all of it is elsewhere than there.
     fn nearest(&self, machine: u16, release: &[u8]) -> Option<usize> {
         let own = Name::of(release);
         let of_machine = |kernel: &NewKernel| self.segments[kernel.segment as usize].machine.get() == machine;
         let all = self.kernels.iter().enumerate().filter(|(_, kernel)| of_machine(kernel));
-        all.min_by_key(|(_, kernel)| own.distance(&Name::of(&kernel.release))).map(|(at, _)| at)
+        let named = all.map(|(at, kernel)| (at, Name::of(&kernel.release)));
+        let of_line = named.filter(|(_, name)| name.line == own.line);
+        of_line.min_by_key(|(_, name)| own.distance(name)).map(|(at, _)| at)
     }
     fn push(&mut self, bytes: &[u8], before: u32, machine: u16) -> Result<()> {
         let id = Segment::open(bytes).map_err(|e| damaged(Path::new("segment"), e))?.id();
@@ -336,11 +341,11 @@ impl Name {
             flavour: letters.collect::<Vec<_>>().join(&b'-'),
         }
     }
-    fn distance(&self, other: &Self) -> (bool, bool, Vec<u64>) {
+    fn distance(&self, other: &Self) -> (bool, Vec<u64>) {
         let apart = |at: usize| {
             let part = |version: &[u64]| version.get(at).copied().unwrap_or(0);
             part(&self.version).abs_diff(part(&other.version))
         };
-        (self.line != other.line, self.flavour != other.flavour, (0..4).map(apart).collect())
+        (self.flavour != other.flavour, (0..4).map(apart).collect())
     }
 }

@@ -62,6 +62,9 @@ pub(super) fn read(
         if is_file && size > 0 {
             Entry { name, size, mtime_ns: seconds.saturating_mul(1_000_000_000) }
                 .pass(stream, package, sink)?;
+            if sink.has_enough() {
+                return Ok(());
+            }
         } else {
             skip(stream, size)?;
         }

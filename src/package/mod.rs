@@ -39,6 +39,7 @@ mod tar;
 mod tests;
 mod xz;
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::BufRead;
 use std::os::unix::fs::FileExt;
@@ -91,29 +92,79 @@ pub fn is_package(path: &Path) -> bool {
 pub trait Sink {
     /// Whether the content of this member is wanted.
     fn wants(&self, name: &Path) -> bool;
+    /// Whether the rest of the package does not matter.
+    fn has_enough(&self) -> bool {
+        false
+    }
     /// Takes a member that was wanted.
     fn take(&mut self, name: &Path, member: Member);
     /// Notes a member that cannot be taken.
     fn skip(&mut self, error: Error);
 }
 
-/// Reads a package, and gives its wanted members to `sink` in the order of the archive. The names have no `.` or `..`.
+/// Reads a package, and gives its wanted members to `sink` in the order of the archive. The names have no `.` or `..`. Errors name
+/// it as it is called.
 ///
 /// # Errors
 /// [`ErrorKind::Damaged`] and [`ErrorKind::Unsupported`] with the package, and the member if one is concerned;
 /// [`ErrorKind::Changed`] if the file changed meanwhile. `sink` has the members before that.
-pub fn read(path: &Path, sink: &mut dyn Sink) -> Result<()> {
-    let mapping = Watching::open(path)?;
-    let read = read_bytes(mapping.bytes(), path, sink);
-    mapping.unchanged().and(read).map_err(|error| error.at(path))
+pub fn read(called: &Path, path: &Path, sink: &mut dyn Sink) -> Result<()> {
+    read_by(called, path, Wanted::All, sink)
 }
 
-fn read_bytes(bytes: &[u8], path: &Path, sink: &mut dyn Sink) -> Result<()> {
+/// The first thing that `tell` says of a member's name; of the package, only what is before it is unpacked.
+///
+/// # Errors
+/// As for [`read`].
+pub fn first<T>(path: &Path, tell: impl Fn(&Path) -> Option<T>) -> Result<Option<T>> {
+    let mut names = Names { tell, told: Cell::new(None), has_told: Cell::new(false) };
+    read_by(path, path, Wanted::Start, &mut names)?;
+    Ok(names.told.into_inner())
+}
+
+/// Looks at the names of members.
+struct Names<F, T> {
+    tell: F,
+    told: Cell<Option<T>>,
+    has_told: Cell<bool>,
+}
+
+impl<T, F: Fn(&Path) -> Option<T>> Sink for Names<F, T> {
+    fn wants(&self, name: &Path) -> bool {
+        if let Some(told) = (self.tell)(name) {
+            self.told.set(Some(told));
+            self.has_told.set(true);
+        }
+        false
+    }
+    fn has_enough(&self) -> bool {
+        self.has_told.get()
+    }
+    fn take(&mut self, _: &Path, _: Member) {}
+    fn skip(&mut self, _: Error) {}
+}
+
+/// How much of a package is read.
+#[derive(Clone, Copy)]
+enum Wanted {
+    All,
+    Start,
+}
+
+fn read_by(name: &Path, path: &Path, wanted: Wanted, sink: &mut dyn Sink) -> Result<()> {
+    let mapping = Watching::open(path)?;
+    let read = read_bytes(mapping.bytes(), name, wanted, sink);
+    mapping.unchanged().and(read).map_err(|error| error.at(name))
+}
+
+fn read_bytes(bytes: &[u8], path: &Path, wanted: Wanted, sink: &mut dyn Sink) -> Result<()> {
     let kind = Kind::of(bytes);
     let read = match kind {
-        Some(Kind::Deb) => deb::payload(bytes).and_then(|data| data.read(|tar| tar::read(tar, path, sink))),
+        Some(Kind::Deb) => {
+            deb::payload(bytes).and_then(|data| data.read(wanted, |tar| tar::read(tar, path, sink)))
+        }
         Some(Kind::Rpm) => rpm::payload(bytes)
-            .and_then(|(data, files)| data.read(|cpio| cpio::read(cpio, &files, path, sink))),
+            .and_then(|(data, files)| data.read(wanted, |cpio| cpio::read(cpio, &files, path, sink))),
         None => Err(Error::new(ErrorKind::Unsupported, "neither a Debian nor an RPM package")),
     };
     read.map_err(|error| match (error.kind(), kind) {
@@ -143,7 +194,7 @@ impl Entry {
             return skip(stream, self.size).map_err(|e| e.at(package));
         };
         let read = if !sink.wants(&name) {
-            skip(stream, self.size)
+            if sink.has_enough() { Ok(()) } else { skip(stream, self.size) }
         } else {
             content(stream, self.size).map(|bytes| {
                 sink.take(&name, Member { bytes: bytes.into(), mtime_ns: self.mtime_ns });

@@ -1,8 +1,8 @@
 //! The data of a package as one stream: other threads unpack it, some pieces ahead of who reads it.
 use super::xz::{self, Block};
-use super::{BufRead, Error, ErrorKind, Result, most};
+use super::{BufRead, Error, ErrorKind, Result, Wanted, most};
 use crate::load::decompress::{Compression, open_stream};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Builder, Scope};
@@ -21,9 +21,17 @@ const AHEAD: usize = 8;
 type Piece = io::Result<Vec<u8>>;
 
 impl Payload<'_> {
-    /// Passes the unpacked stream to `read`. Blocks of xz are unpacked side by side, anything else by one thread.
-    pub(super) fn read<T>(&self, read: impl FnOnce(&mut dyn BufRead) -> Result<T>) -> Result<T> {
+    /// Passes the unpacked stream to `read`. Blocks of xz are unpacked side by side, anything else by one thread; if only
+    /// the start is wanted, this thread unpacks it.
+    pub(super) fn read<T>(
+        &self,
+        wanted: Wanted,
+        read: impl FnOnce(&mut dyn BufRead) -> Result<T>,
+    ) -> Result<T> {
         let Some(compression) = self.compression else { return read(&mut { self.data }) };
+        if let Wanted::Start = wanted {
+            return read(&mut BufReader::new(open_stream(compression, self.data)));
+        }
         let blocks = if compression == Compression::Xz { xz::blocks(self.data) } else { None };
         let most = most(self.data.len() as u64);
         thread::scope(|scope| {

@@ -42,6 +42,9 @@ pub(super) fn read(stream: &mut dyn BufRead, package: &Path, sink: &mut dyn Sink
                 let name = long_name.take().unwrap_or_else(|| name(&header));
                 let mtime_ns = number(&header[136..148]).unwrap_or(0).saturating_mul(1_000_000_000) as i64;
                 Entry { name, size, mtime_ns }.pass(stream, package, sink)?;
+                if sink.has_enough() {
+                    return Ok(());
+                }
             }
             _ => {
                 if !matches!(kind, b'K' | b'g') {

@@ -11,11 +11,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
 use crate::merge::Extracted;
 use crate::observer::Observer;
-use crate::write::BuildLock;
+use crate::write::{BuildLock, Memory, Target};
 use probeidx_format::machine::address_size;
 use probeidx_format::meta::{InputMeta, Meta};
 use rayon::prelude::*;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -30,21 +29,25 @@ pub enum Started {
 /// Everything read from a kernel, to be written.
 pub struct ToWrite {
     read: Read,
-    index: PathBuf,
+    target: Target,
     meta: Meta,
     skipped: Vec<Skipped>,
     since: Instant,
 }
 
-/// The first part of a kernel's build: reads it unless its index is up to date. `packages` are those that it may be from. Takes the lock before reading.
+/// The first part of a kernel's build: reads it unless its index is up to date. `packages` are those that it may be from. Takes
+/// the lock before reading; without one, the index is made in memory.
 pub fn start(
     kernel: &KernelInputs,
     packages: &[InputMeta],
-    lock: &mut BuildLock,
+    lock: Option<&mut BuildLock>,
     tapsets: &Tapsets,
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Started> {
+    let Some(lock) = lock else {
+        return read(kernel, packages, Target::Memory(Memory::new()?), tapsets, options, observer);
+    };
     let index = index_file(&options.db, &kernel.release)?;
     let inputs = || kernel.vmlinux.iter().chain(&kernel.modules);
     let known = || unchanged::unchanged(&index, inputs(), &tapsets.sources, options);
@@ -52,19 +55,25 @@ pub fn start(
         Some((built, skipped)) => {
             Ok(Started::Done(Some(built), skipped.iter().map(from_skipped_meta).collect()))
         }
-        None => read(kernel, packages, index, tapsets, options, observer),
+        None => read(kernel, packages, Target::File(index), tapsets, options, observer),
     }
 }
 
 impl Started {
-    /// The second part: merges, links and writes what was read. Returns what was built, and what was left out.
-    pub fn finish(self, observer: &dyn Observer) -> Result<(Option<Built>, Vec<Skipped>)> {
+    /// The second part: merges, links and writes what was read. Returns what was built, the memory that it is in if it is
+    /// in no folder, and what was left out.
+    pub fn finish(self, observer: &dyn Observer) -> Result<(Option<Built>, Option<Memory>, Vec<Skipped>)> {
         match self {
-            Self::Done(built, skipped) => Ok((built, skipped)),
+            Self::Done(built, skipped) => Ok((built, None, skipped)),
             Self::Read(kernel) => {
-                let ToWrite { read, index, meta, skipped, since } = *kernel;
+                let ToWrite { read, target, meta, skipped, since } = *kernel;
                 let lap = |stage| observer.stage(stage, since.elapsed().as_secs_f64());
-                Ok((Some(read.write(index, &meta, observer, lap)?), skipped))
+                let built = read.write(&target, &meta, observer, lap)?;
+                let memory = match target {
+                    Target::File(_) => None,
+                    Target::Memory(memory) => Some(memory),
+                };
+                Ok((Some(built), memory, skipped))
             }
         }
     }
@@ -74,14 +83,14 @@ impl Started {
 fn read(
     kernel: &KernelInputs,
     packages: &[InputMeta],
-    index: PathBuf,
+    target: Target,
     tapsets: &Tapsets,
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Started> {
     let since = Instant::now();
     let lap = |stage| observer.stage(stage, since.elapsed().as_secs_f64());
-    let mut read = Read::new(&options.db)?;
+    let mut read = Read::new(target.folder())?;
     let Read { interner, aside, types, functions, objects, batches, .. } = &mut read;
     let stores = Stores { interner, aside };
     let (mut inputs, mut parts) = (vec![], vec![]);
@@ -169,12 +178,13 @@ fn read(
     read.evaluated = evaluated;
     if !options.force
         && !matches!(fallback, Fallback::Nothing(_))
-        && let Some(kept) = unchanged::better(&index)
+        && let Target::File(index) = &target
+        && let Some(kept) = unchanged::better(index)
     {
         let what = "an index from debug information is there, and kept: what was found has none";
-        let error = Error::new(ErrorKind::NoDebugInfo, what).at(&index);
+        let error = Error::new(ErrorKind::NoDebugInfo, what).at(index);
         let skipped = vec![Skipped::part(error.hint("replace it with --force"), 1)];
         return Ok(Started::Done(Some(kept), skipped));
     }
-    Ok(Started::Read(Box::new(ToWrite { read, index, meta, skipped, since })))
+    Ok(Started::Read(Box::new(ToWrite { read, target, meta, skipped, since })))
 }

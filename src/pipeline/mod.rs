@@ -22,12 +22,13 @@ use crate::merge::{self, Extracted, FirstSeen, Model};
 use crate::observer::Observer;
 use crate::tapset::evaluated::Evaluated;
 pub use crate::version::version;
-use crate::write::{Aside, BuildLock};
+use crate::write::{Aside, BuildLock, Memory, Target};
 use account::{from_skipped_meta, package_meta, skipped_meta};
 use in_turn::InTurn;
 use kernel::{Started, start};
 use probeidx_format::meta::{Meta, SkippedMeta};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tapset::Tapsets;
 pub use user::build_user;
 
@@ -138,49 +139,81 @@ pub fn known(paths: &[PathBuf], options: &Options) -> Result<Option<Report>> {
 /// # Errors
 /// As for [`build`].
 pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer) -> Result<Report> {
+    let built = Mutex::new(vec![]);
+    let each = |one, _| {
+        built.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+        Ok(())
+    };
+    let lock = BuildLock::new(options.db.clone());
+    let skipped = build_each(found, Some(lock), options, observer, &each)?;
+    Ok(Report { built: built.into_inner().unwrap_or_else(PoisonError::into_inner), skipped })
+}
+
+/// Indexes the given kernels in memory, and gives each to `each` while the next is read; nothing is written to
+/// [`Options::db`]. Returns what was left out.
+///
+/// # Errors
+/// Those of `each`, [`ErrorKind::Exhausted`] if memory or files run out.
+pub fn build_in_memory(
+    found: Discovery,
+    options: &Options,
+    observer: &dyn Observer,
+    each: &(dyn Fn(&Built) -> Result<()> + Sync),
+) -> Result<Vec<Skipped>> {
+    build_each(found, None, options, observer, &|built, _in_memory| each(&built))
+}
+
+/// What is done with an index when it is written; the memory that it is in, if it is in no folder, ends with the call.
+type Each<'e> = &'e (dyn Fn(Built, Option<Memory>) -> Result<()> + Sync);
+
+/// Indexes the given kernels, in the folder of the lock or in memory.
+fn build_each(
+    found: Discovery,
+    mut lock: Option<BuildLock>,
+    options: &Options,
+    observer: &dyn Observer,
+    each: Each<'_>,
+) -> Result<Vec<Skipped>> {
     let tapsets = Tapsets::find(&options.tapsets)?;
     // If a package could not be read in full, it is read again the next time, to say so again.
     let is_whole = found.skipped.is_empty();
     let packages = found.members.packages();
     let packages: Vec<_> = packages.iter().filter(|_| is_whole).filter_map(|p| package_meta(p)).collect();
-    let mut report = Report::default();
-    report.skipped.extend(found.skipped.into_iter().map(Skipped::object));
+    let mut skipped: Vec<Skipped> = found.skipped.into_iter().map(Skipped::object).collect();
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
     let pool = threads(options)?;
-    let mut lock = BuildLock::new(options.db.clone());
     let mut last: Option<Started> = None;
     // While a kernel is merged and written, the next one is read: neither keeps all processors busy to its end. Two
     // kernels are in memory at most, and one with a single thread, which takes one after the other.
     for kernel in found.kernels.iter().map(Some).chain([None]) {
         let in_turn = InTurn::new(observer, matches!(last, Some(Started::Read(_))));
         let finish = |last: Started| {
-            let finished = last.finish(observer);
+            let (built, memory, skipped) = last.finish(observer)?;
             in_turn.begin();
-            finished
+            built.map(|built| each(built, memory)).transpose()?;
+            Ok(skipped)
         };
         let (finished, next) = pool.install(|| {
             rayon::join(
                 || last.take().map(finish).transpose(),
                 || {
+                    let lock = lock.as_mut();
                     kernel
-                        .map(|kernel| start(kernel, &packages, &mut lock, &tapsets, options, &in_turn))
+                        .map(|kernel| start(kernel, &packages, lock, &tapsets, options, &in_turn))
                         .transpose()
                 },
             )
         });
         // The error of the earlier kernel counts.
-        if let Some((built, skipped)) = finished? {
-            report.built.extend(built);
-            report.skipped.extend(skipped);
-        }
+        skipped.extend(finished?.into_iter().flatten());
         last = match next? {
             Some(Started::Done(None, _)) if kernel.is_some_and(|k| found.spare.contains(&k.release)) => None,
             next => next,
         };
     }
     observer.finished();
-    Ok(report)
+    Ok(skipped)
 }
 
 fn threads(options: &Options) -> Result<rayon::ThreadPool> {
@@ -232,8 +265,8 @@ struct Read {
 }
 
 impl Read {
-    /// Nothing yet; its index will be in this folder.
-    fn new(folder: &Path) -> Result<Self> {
+    /// Nothing yet; its index will be in this folder, or in memory.
+    fn new(folder: Option<&Path>) -> Result<Self> {
         Ok(Self {
             interner: Interner::default(),
             aside: Aside::new(folder)?,
@@ -248,7 +281,7 @@ impl Read {
     /// Merges, links and writes the index. `lap` is called after each stage.
     fn write(
         self,
-        index: PathBuf,
+        target: &Target,
         meta: &Meta,
         observer: &dyn Observer,
         lap: impl Fn(&'static str),
@@ -265,12 +298,12 @@ impl Read {
         link::btf::mark(&mut model, &linked, &objects, &ids);
         linked.btf_types = link::btf_types::link(&model, &objects);
         lap("link");
-        let size = crate::write::write(&index, meta, &batches, &aside, &model, &linked, &evaluated)?;
+        let size = crate::write::write(target, meta, &batches, &aside, &model, &linked, &evaluated)?;
         lap("write");
         Ok(Built {
             release: meta.release.clone(),
             process: meta.user.as_ref().and_then(|user| user.paths.first()).map(PathBuf::from),
-            index,
+            index: target.path().to_owned(),
             unchanged: false,
             objects: objects.len() as u64,
             functions: model.functions.records.len() as u64 - 1,

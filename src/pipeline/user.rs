@@ -17,7 +17,7 @@ use crate::observer::Observer;
 use crate::query::index::user_object::FOLDER;
 use crate::shapes::Shapes;
 use crate::tapset::sources::Sources;
-use crate::write::BuildLock;
+use crate::write::{BuildLock, Target};
 use probeidx_format::meta::{Meta, UserMeta};
 use std::path::{Path, PathBuf};
 
@@ -56,10 +56,11 @@ pub fn build_user(
                 report.skipped.extend(skipped.iter().map(from_skipped_meta));
             }
             None => {
-                let empty = Read::new(&options.db.join(FOLDER))?;
+                let empty = Read::new(Some(&options.db.join(FOLDER)))?;
                 match pool.install(|| read(object, empty)) {
                     Ok((read, meta, skipped)) => {
-                        report.built.push(pool.install(|| read.write(index, &meta, &(), |_| {}))?);
+                        let target = Target::File(index);
+                        report.built.push(pool.install(|| read.write(&target, &meta, &(), |_| {}))?);
                         report.skipped.extend(skipped);
                     }
                     Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),

@@ -1,4 +1,5 @@
 //! Bytes that have their final form long before the index is written: in a file meanwhile, not in memory.
+use super::Memory;
 use crate::error::{Error, Result};
 use crate::merge::Piece;
 use std::fs::File;
@@ -17,13 +18,16 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// Starts one in the folder of indexes: what it takes there, the index takes too.
+    /// Starts one in the folder of indexes, as what it takes there, the index takes too; without a folder, in memory.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be written to.
-    pub fn new(folder: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(folder)
-            .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
+    pub fn new(folder: Option<&Path>) -> Result<Self> {
+        let file = match folder {
+            Some(folder) => tempfile::tempfile_in(folder)
+                .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?,
+            None => Memory::new()?.into_file(),
+        };
         Ok(Self { file, end: AtomicU64::new(0), lost: Mutex::default() })
     }
 
@@ -67,7 +71,7 @@ mod tests {
     #[test]
     fn what_is_put_aside_comes_back_whole() {
         let folder = tempfile::tempdir().unwrap();
-        let aside = Aside::new(folder.path()).unwrap();
+        let aside = Aside::new(Some(folder.path())).unwrap();
         let bytes: Vec<u8> = (0..2 * PART + 7).map(|at| (at / 11) as u8).collect();
         let pieces = [&bytes[..], &[], &bytes[..5]].map(|bytes| (aside.put(bytes), bytes));
         for (piece, bytes) in pieces {

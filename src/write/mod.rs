@@ -1,6 +1,7 @@
 //! Writes the tables to a file, which appears atomically.
 mod aside;
 mod build_lock;
+mod memory;
 mod pieces;
 
 use crate::error::{Error, Result};
@@ -10,6 +11,7 @@ use crate::tapset::evaluated::Evaluated;
 pub use aside::Aside;
 pub use build_lock::BuildLock;
 use build_lock::UNFINISHED;
+pub use memory::{Memory, Target};
 use pieces::Pieces;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
@@ -20,11 +22,12 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes an index to `path`, replacing an old one atomically, and returns its length. The data is on disk before the
-/// file is renamed: after a power cut there is either the old index or the new one. The caller holds the
-/// [`BuildLock`].
+/// Writes an index, and returns its length.
+///
+/// A file replaces an old one atomically. The data is on disk before the file is renamed: after a power cut there is either
+/// the old index or the new one. The caller holds the [`BuildLock`].
 pub fn write(
-    path: &Path,
+    target: &Target,
     meta: &Meta,
     batches: &[Extracted],
     aside: &Aside,
@@ -32,11 +35,10 @@ pub fn write(
     linked: &Linked,
     evaluated: &Evaluated,
 ) -> Result<u64> {
+    let path = target.path();
     let io = |e| Error::io(path, "write the index", e);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let file = unfinished(folder).map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    let writer = write_to(Pieces::new(file.as_file()), meta, batches, aside, model, linked);
-    let finish = |mut writer: Writer<_>| {
+    let all = |file: &File| {
+        let mut writer = write_to(Pieces::new(file), meta, batches, aside, model, linked)?;
         let Evaluated { configuration, tables, sources } = evaluated;
         let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
         one(S::Configuration, configuration)?;
@@ -48,11 +50,19 @@ pub fn write(
         one(S::TapsetSources, sources)?;
         writer.finish(meta.machine, model.release)
     };
-    let length = writer.and_then(finish).map_err(io)?;
-    file.as_file().sync_all().map_err(io)?;
-    file.persist(path).map_err(|e| io(e.error))?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
-    Ok(length)
+    match target {
+        Target::Memory(memory) => all(memory.file()).map_err(io),
+        Target::File(_) => {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            let file =
+                unfinished(folder).map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
+            let length = all(file.as_file()).map_err(io)?;
+            file.as_file().sync_all().map_err(io)?;
+            file.persist(path).map_err(|e| io(e.error))?;
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
+            Ok(length)
+        }
+    }
 }
 
 /// A file in a folder, to be given its name once it is whole. If that never happens, the next build removes it.

@@ -2,6 +2,7 @@
 use super::assembled::Assembled;
 use super::kept::Kept;
 use super::levels::Levels;
+use super::line_runs::Lines;
 use super::patch::{self, Patch};
 use super::record::*;
 use super::runs::Hint;
@@ -26,7 +27,7 @@ pub struct Kernel<'a> {
     /// The first of the chain first; this kernel's own last.
     chain: Vec<Segment<'a>>,
     levels: Levels<'a>,
-    lines: Table<'a, LineRun>,
+    lines: Lines<'a>,
     assembled: Assembled,
     objects: Kept<ObjectRecord>,
     units: Kept<UnitRecord>,
@@ -49,11 +50,13 @@ impl<'a> Kernel<'a> {
             }
             open.push(segment);
         }
-        let own = *open.last().ok_or(Error::NotAnIndex)?;
+        if open.is_empty() {
+            return Err(Error::NotAnIndex);
+        }
         Ok(Self {
             levels: Levels::open(&open)?,
+            lines: Lines::open(&open),
             chain: open,
-            lines: own.rows(Part::LineRuns),
             assembled: Assembled::default(),
             objects: Kept::default(),
             units: Kept::default(),
@@ -86,9 +89,9 @@ impl<'a> Kernel<'a> {
     pub fn levels(&self) -> &Levels<'a> {
         &self.levels
     }
-    /// The lines that differ from the shared ones.
-    pub fn line_runs(&self) -> Table<'a, LineRun> {
-        self.lines
+    /// The lines that differ from the shared ones, by file and shared line.
+    pub fn line_runs(&self) -> &[LineRun] {
+        self.lines.all()
     }
 
     /// The segment that has a shared row or byte, and the position of it there.
@@ -330,14 +333,7 @@ impl Translate for Kernel<'_> {
     }
     #[inline]
     fn line(&self, file: u32, line: u32) -> u32 {
-        if line == 0 || self.lines.is_empty() {
-            return line;
-        }
-        let after = self.lines.partition_point(|run| (run.file.get(), run.from.get()) <= (file, line));
-        let Some(run) = after.checked_sub(1).and_then(|at| self.lines.get(at)) else { return line };
-        let within = line.wrapping_sub(run.from.get());
-        let is_in = run.file.get() == file && within < run.length.get();
-        if is_in { run.to.get().wrapping_add(within) } else { line }
+        self.lines.line(file, line)
     }
 }
 

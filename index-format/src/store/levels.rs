@@ -2,6 +2,7 @@
 use super::flat::{self, Flat};
 use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
 use super::segment::{Part, Segment, Source, Space};
+use super::shift;
 use crate::error::{Error, Result};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -110,6 +111,9 @@ impl<'a> Levels<'a> {
         if let Some(runs) = flat.get(|| self.flat_back(space)) {
             return flat::find(runs, shared).map(|found| found.0);
         }
+        if let Source::Shifted(_) = space.source() {
+            return self.shifted(space, shared);
+        }
         if let Some(only) =
             self.all.last().filter(|_| self.all.len() == 1 || space.source() == Source::Themselves)
         {
@@ -127,6 +131,16 @@ impl<'a> Levels<'a> {
                 return Some(own);
             }
         }
+    }
+    /// As [`back`](Self::back): from the first level that has the number on, each moves it.
+    fn shifted(&self, space: Space, shared: u32) -> Option<u32> {
+        let at = self.all.iter().rposition(|level| level.first[space as usize] <= shared).unwrap_or(0);
+        let (first, others) = self.all[at..].split_first()?;
+        let own = first.back(space).find(shared)?.0;
+        others.iter().try_fold(own, |own, level| {
+            let (to, _) = level.back(space).find(shared)?;
+            Some(own.wrapping_add(shift::distance(shared, to)?))
+        })
     }
     /// The runs of the last levels, the lowest first, from each to the one below; `None` if they lead further.
     pub(super) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
@@ -150,6 +164,13 @@ impl<'a> Levels<'a> {
         if self.all.len() == 1 || space.source() == Source::Themselves {
             return own();
         }
+        if let Source::Shifted(_) = space.source() {
+            let mut levels = self.all.iter();
+            let lowest = levels.next().map_or(vec![], |level| level.back(space).iter().collect());
+            return levels.fold(lowest, |lower, level| {
+                shift::compose(level.back(space).iter(), &lower, level.first[space as usize])
+            });
+        }
         inverse(&self.flat_there(space))
     }
 }
@@ -162,7 +183,9 @@ impl<'a> Level<'a> {
         let places = places.filter(|places| places.len() == Space::ALL.len()).ok_or(damaged)?;
         let first = |space: &Space| match space.source() {
             Source::Rows(part) => segment.entry(part).first.get(),
-            Source::Free(kind) => before.map_or(0, |before| before.header.free[kind as usize].get()),
+            Source::Free(kind) | Source::Shifted(kind) => {
+                before.map_or(0, |before| before.header.free[kind as usize].get())
+            }
             Source::Themselves => 0,
         };
         Ok(Self { bytes: segment.part(Part::Runs), places, first: Space::ALL.iter().map(first).collect() })

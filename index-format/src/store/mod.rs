@@ -22,9 +22,11 @@
 //!   also has an id, which it keeps when its row changes: a struct with one more member is a new row of `types`, and the
 //!   same type to all variables.
 //! * **Addresses.** An object is cut where its symbols and sections start. A piece keeps its shared addresses as long as
-//!   it does not grow, wherever the linker puts it. Ranges translate by their start; their length stays.
+//!   it does not grow, wherever the linker puts it; a kernel has how far each is from where it was before ([`shift`]). Ranges
+//!   translate by their start; their length stays.
+//! * **Paths** of objects are shared without the release, and without what they begin with: see [`paths`].
 //! * **Lines.** A file is cut where functions and types are declared; what is between two declarations keeps its shared
-//!   lines while it fits. Only lines that differ are in `line_runs`, so that most files need none.
+//!   lines while it fits. Only lines that differ are in [`line_runs`], so that most files need none.
 //! * **Names with numbers** of the preprocessor are shared without them: see [`numbered`].
 //! * **Lines and instruction starts** are cut at the functions of the symbol table: `sequences` and `code` have a row for
 //!   each, which starts with a state of its own.
@@ -55,16 +57,19 @@ mod flat;
 mod kept;
 pub mod kernel;
 pub mod levels;
+pub mod line_runs;
 pub mod manifest;
 pub mod moved;
 pub mod numbered;
 pub mod patch;
+pub mod paths;
 pub mod record;
 pub mod runs;
 pub mod segment;
+pub mod shift;
 pub mod translate;
 mod view;
 
 pub use kernel::Kernel;
 pub use segment::{Part, Segment, SegmentId, Space};
-pub use view::{BLOBS, RELEASE};
+pub use view::BLOBS;

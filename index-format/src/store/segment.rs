@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 4;
+pub const VERSION: u32 = crate::VERSION * 100 + 5;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
@@ -244,7 +244,7 @@ parts! {
     BlobPlaces = "blob_places",
     /// `PatchedRecord`s: which bytes of the parts above are patches: see [`patch`](super::patch).
     Patched = "patched",
-    /// The lines of this kernel that differ from the shared ones: `LineRun`s, sorted.
+    /// `LineRun`s, sorted: see [`line_runs`](super::line_runs).
     LineRuns = "line_runs",
     /// The runs of this kernel, space after space: see [`Runs`](super::runs::Runs).
     Runs = "runs",
@@ -346,6 +346,8 @@ pub enum Source {
     Rows(Part),
     /// They are taken from what is free.
     Free(Free),
+    /// They are taken from what is free, and lead back by distances: see [`shift`](super::shift).
+    Shifted(Free),
     /// They are always given as they are.
     Themselves,
 }
@@ -360,7 +362,8 @@ impl Space {
             Self::FunctionIds => Source::Free(Free::Functions),
             Self::PlaceIds => Source::Free(Free::Places),
             Self::TypeIds => Source::Free(Free::Types),
-            Self::Variables | Self::Pcs => Source::Themselves,
+            Self::Pcs => Source::Shifted(Free::Pcs),
+            Self::Variables => Source::Themselves,
             Self::Objects => Rows(Part::Objects),
             Self::Sections => Rows(Part::Sections),
             Self::Units => Rows(Part::Units),

@@ -1,5 +1,6 @@
 //! A kernel of a store as a view.
 use super::kernel::{Kernel, find_string};
+use super::paths;
 use super::translate::Translate;
 use crate::header::SectionName;
 use crate::id::{ObjectId, StrId};
@@ -8,9 +9,6 @@ use crate::tapset::Tapset;
 use crate::view::View;
 use std::borrow::Cow;
 use zerocopy::FromBytes;
-
-/// In place of the release in paths of objects in a store.
-pub const RELEASE: u8 = 1;
 
 /// The sections that a store keeps as they are, in its order.
 pub const BLOBS: [SectionName; 7] = [
@@ -106,14 +104,11 @@ impl<'a> View<'a> {
 
     /// The file that an object was read from: see `path` of [`ObjectRecord`](crate::record::ObjectRecord).
     pub fn object_path(&self, object: ObjectId) -> Cow<'a, [u8]> {
-        let path = self.objects.get(object.index()).map_or(&[][..], |o| self.string(o.path));
+        let of = |object: usize| self.objects.get(object).map_or(&[][..], |o| self.string(o.path));
+        let path = of(object.index());
         match self.store {
-            // Paths of kernels differ by the release, which a store leaves out of them.
-            Some(_) if path.contains(&RELEASE) => {
-                let parts: Vec<&[u8]> = path.split(|byte| *byte == RELEASE).collect();
-                Cow::Owned(parts.join(self.release()))
-            }
-            _ => Cow::Borrowed(path),
+            Some(_) => paths::whole(path, self.release(), of(0)),
+            None => Cow::Borrowed(path),
         }
     }
 }

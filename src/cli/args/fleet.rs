@@ -22,12 +22,19 @@ pub enum Action {
     /// Add kernels; what they share with others is not stored again
     #[command(
         after_help = "Kernels that the store has already cost nothing. Folders are searched for debug files and \
-                            releases looked up as by build."
+                            releases looked up as by build. Packages are read one kernel after the other, and nothing \
+                            is unpacked to disk; what cannot be read is named at the end, and the rest is added.\n\n\
+                            Examples:\n  probeidx --db fleet fleet add linux-image-*.deb\n  \
+                            probeidx --db fleet fleet add --from packages.txt"
     )]
     Add {
-        /// Indexes, or what `build` takes: folders, debug files, releases
-        #[arg(value_name = "INDEX|PATH|RELEASE", required = true)]
+        /// Indexes, stores, or what `build` takes: packages, folders (also of packages), debug files, releases; with the
+        /// feature debuginfod, addresses of packages
+        #[arg(value_name = "INDEX|PATH|RELEASE|URL", required_unless_present = "from")]
         paths: Vec<PathBuf>,
+        /// A file with such names, one a line (- for stdin); the packages of a kernel stand together
+        #[arg(long, value_name = "LIST")]
+        from: Vec<PathBuf>,
     },
     /// Write a new store with the kernels of several; their order does not matter
     Merge {

@@ -22,8 +22,8 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
-use wanted::Wanted;
 pub(super) use wanted::install_hint;
+use wanted::{Called, Wanted};
 
 /// Builds indexes. Prints a summary on stdout, and what was left out on stderr.
 pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
@@ -37,19 +37,46 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
 }
 
-/// Builds indexes, and says on stderr what was left out.
-pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
-    let options = Options {
+/// Indexes kernels in memory, and gives each to `each`; `called` says where packages are from, if that is not where they
+/// lie. Says on stderr what was left out, and returns it.
+pub(super) fn in_memory(
+    args: &Build,
+    called: &Called,
+    config: &Config,
+    each: &(dyn Fn(&Built) -> Result<()> + Sync),
+) -> Result<Vec<Skipped>> {
+    let progress = progress(args, config);
+    let (wanted, found) = find(args, called, config, &progress)?;
+    let has_kernels = !found.kernels.is_empty();
+    let skipped = pipeline::build_in_memory(found, &options(args, config), &progress, each)?;
+    let report = Report { built: vec![], skipped };
+    if !has_kernels {
+        return Err(reason(&report).unwrap_or_else(|| wanted.nothing(config)));
+    }
+    warnings::tell(&report, config);
+    Ok(report.skipped)
+}
+
+fn options(args: &Build, config: &Config) -> Options {
+    Options {
         db: config.db.clone(),
         modules: !args.no_modules,
         tapsets: tapsets(args),
         force: args.force,
         jobs: args.jobs.map_or(0, std::num::NonZeroUsize::get),
-    };
+    }
+}
+
+fn progress(args: &Build, config: &Config) -> Progress {
     let shown = args.progress;
     #[cfg(feature = "debuginfod")]
     let shown = if shown == When::Auto && fetched::shows_progress() { When::Always } else { shown };
-    let progress = Progress::new(shown, config.terminal, config.quiet).with_stages(config.verbose > 0);
+    Progress::new(shown, config.terminal, config.quiet).with_stages(config.verbose > 0)
+}
+
+/// Builds indexes, and says on stderr what was left out.
+fn index(args: &Build, config: &Config) -> Result<Report> {
+    let (options, progress) = (options(args, config), progress(args, config));
     if args.user {
         let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;
         warnings::tell(&report, config);
@@ -62,7 +89,7 @@ pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
         warnings::tell(&report, config);
         Ok(report)
     } else {
-        let (wanted, found) = find(args, config, &progress)?;
+        let (wanted, found) = find(args, &Called::new(), config, &progress)?;
         let report = pipeline::build_found(found, &options, &progress)?;
         warnings::tell(&report, config);
         if report.built.is_empty() {
@@ -75,17 +102,17 @@ pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
 
 /// Determines what to index, and finds its files.
 #[cfg(not(feature = "debuginfod"))]
-fn find(args: &Build, config: &Config, _progress: &Progress) -> Result<(Wanted, Discovery)> {
-    let wanted = Wanted::of(args, config, false)?;
+fn find(args: &Build, called: &Called, config: &Config, _progress: &Progress) -> Result<(Wanted, Discovery)> {
+    let wanted = Wanted::of(args, called, config, false)?;
     let found = wanted.find(config)?;
     Ok((wanted, found))
 }
 
 /// Determines what to index, and finds its files here and on the servers in the environment.
 #[cfg(feature = "debuginfod")]
-fn find(args: &Build, config: &Config, progress: &Progress) -> Result<(Wanted, Discovery)> {
+fn find(args: &Build, called: &Called, config: &Config, progress: &Progress) -> Result<(Wanted, Discovery)> {
     let servers = fetched::Servers::of_environment(args, config);
-    let wanted = Wanted::of(args, config, servers.is_some())?;
+    let wanted = Wanted::of(args, called, config, servers.is_some())?;
     let mut found = wanted.find(config)?;
     if let Some(servers) = servers {
         servers.complete(&mut found, wanted.running(), config, progress);

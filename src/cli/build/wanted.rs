@@ -5,7 +5,11 @@ use crate::cli::note;
 use crate::discover::{self, Discovery, Found, Options, Place, Running, Sysroot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::gather;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+/// Where packages are from, if that is not where they lie.
+pub type Called = HashMap<PathBuf, PathBuf>;
 
 /// The kernels to index, before any file is read.
 pub struct Wanted {
@@ -23,7 +27,7 @@ impl Wanted {
     /// # Errors
     /// [`ErrorKind::NoDebugInfo`], with the command that installs it, if a release has no files; each searched place is
     /// reported first. Those of [`Sysroot::below`].
-    pub fn of(args: &Build, config: &Config, ids: bool) -> Result<Self> {
+    pub fn of(args: &Build, called: &Called, config: &Config, ids: bool) -> Result<Self> {
         let sysroot = args.sysroot.as_deref().map_or_else(|| Ok(Sysroot::default()), Sysroot::below)?;
         let (mut paths, mut releases) = (vec![], vec![]);
         for given in &args.paths {
@@ -43,7 +47,8 @@ impl Wanted {
             };
         }
         let running = sysroot.is_host().then(|| running(&releases)).flatten();
-        let options = Options { modules: !args.no_modules, sysroot, running, ids };
+        let called = called.clone();
+        let options = Options { modules: !args.no_modules, sysroot, running, ids, called };
         let mut wanted = Self { paths, places: vec![], releases, options };
         wanted.places =
             wanted.releases.iter().flat_map(|r| discover::places(&wanted.options.sysroot, r)).collect();

@@ -4,6 +4,7 @@
 //! what follows it up to the next such declaration its distance from it. Lines that do not fit in between get numbers
 //! that no file has.
 use probeidx_format::id::StrId;
+use probeidx_format::store::line_runs;
 use probeidx_format::store::record::LineRun;
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -132,8 +133,8 @@ impl Lines {
         let Some((start, shared, length)) = at.checked_sub(1).map(|at| runs[at]) else { return line };
         if line - start < length { shared + (line - start) } else { line }
     }
-    /// The way back, sorted.
-    pub fn back(&self) -> Vec<LineRun> {
+    /// The way back, sorted, of each file in which it is another one than that of the kernel before.
+    pub fn back(&self, before: &[LineRun]) -> Vec<LineRun> {
         let mut back: Vec<LineRun> = self
             .files
             .iter()
@@ -146,6 +147,16 @@ impl Lines {
             })
             .collect();
         back.sort_unstable_by_key(|run| (run.file, run.from.get()));
-        back
+        let known: FxHashMap<StrId, &[LineRun]> = by_file(before).map(|runs| (runs[0].file, runs)).collect();
+        let gone = known.keys().filter(|file| !self.files.contains_key(&file.get()));
+        let gone: Vec<LineRun> = gone.map(|file| line_runs::same(*file)).collect();
+        let changed = by_file(&back).filter(|runs| known.get(&runs[0].file) != Some(runs));
+        let mut changed: Vec<LineRun> = changed.flatten().copied().chain(gone).collect();
+        changed.sort_unstable_by_key(|run| (run.file, run.from.get()));
+        changed
     }
+}
+
+fn by_file(runs: &[LineRun]) -> impl Iterator<Item = &[LineRun]> {
+    runs.chunk_by(|one, other| one.file == other.file)
 }

@@ -24,6 +24,7 @@ use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, LineRun, PatchedRecord};
 use probeidx_format::store::runs::{Builder, Hint, NEW, Run, encode};
 use probeidx_format::store::segment::{Blob, Free, Part, SegmentId, SegmentWriter, Source, Space};
+use probeidx_format::store::shift;
 use probeidx_format::store::translate::{Shared, Translate};
 use probeidx_format::table::{Packed, pack};
 use probeidx_format::variables;
@@ -69,7 +70,7 @@ fn relative(space: Space, runs: &Builder, before: &Kernel<'_>) -> Builder {
     let first = match space.source() {
         Source::Rows(part) => before.end(part),
         Source::Free(kind) => before.free(kind),
-        Source::Themselves => return runs.clone(),
+        Source::Shifted(_) | Source::Themselves => return runs.clone(),
     };
     let mut hint = Hint::default();
     let mut own = vec![u32::MAX; first as usize];
@@ -196,6 +197,8 @@ impl<'v> Adding<'v> {
         );
     }
     fn addresses(&mut self) {
+        let before = self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1));
+        let end = before.map_or(0, |kernel| kernel.free(Free::Pcs));
         let mut back = vec![];
         let known: FxHashMap<u32, ObjectId> = self
             .known
@@ -216,10 +219,18 @@ impl<'v> Adding<'v> {
                 _ => vec![],
             };
             let pieces = pieces::Pieces::place(&own, &before, &mut self.free[Free::Pcs as usize]);
-            back.extend(pieces.back());
+            match end {
+                0 => back.extend(pieces.back()),
+                end => back.extend(pieces.shifts(end)),
+            }
             self.to.pieces.push(pieces);
         }
-        back.sort_unstable_by_key(|run| run.from);
+        back.sort_unstable_by_key(|run: &Run| run.from);
+        if end > 0 {
+            let new = back.split_off(back.partition_point(|run| run.from < end));
+            back = shift::filled(back.into_iter(), end);
+            back.extend(new);
+        }
         self.runs[Space::Pcs as usize] = (vec![], back);
     }
     fn lines(&mut self) {
@@ -254,7 +265,7 @@ impl<'v> Adding<'v> {
         }
         let mut rests: FxHashMap<u32, Vec<LineRun>> = FxHashMap::default();
         for run in kernel.line_runs().iter().filter(|run| run.from.get() >= lines::FIRST_FREE) {
-            rests.entry(run.file.get()).or_default().push(run);
+            rests.entry(run.file.get()).or_default().push(*run);
         }
         let mut files: Vec<u32> = own.keys().copied().collect();
         files.sort_unstable();
@@ -487,7 +498,8 @@ impl<'v> Adding<'v> {
         let mut patched = std::mem::take(&mut self.patched);
         patched.sort_unstable_by_key(|patched| (patched.part.get(), patched.number.get()));
         self.packed(Part::Patched, &patched, 0);
-        let lines = self.to.lines.back();
+        let before = self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1));
+        let lines = self.to.lines.back(before.map_or(&[], Kernel::line_runs));
         self.packed(Part::LineRuns, &lines, 0);
         let mut writer = SegmentWriter::default();
         for part in Part::ALL {

@@ -5,6 +5,7 @@
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::store::runs::{Run, inverse};
+use probeidx_format::store::shift;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
@@ -55,11 +56,17 @@ pub fn pieces(view: &View<'_>, object: ObjectId) -> Vec<Piece> {
     pieces
 }
 
+fn is_near(one: &Piece, other: &Piece) -> bool {
+    one.start.abs_diff(other.start) < shift::FAR
+}
+
 /// The shared addresses of an object.
 #[derive(Default)]
 pub struct Pieces {
     /// From its own addresses to the shared ones.
     runs: Vec<Run>,
+    /// The shared addresses of what the kernel before has too: how far each piece is from where it was.
+    shifts: Vec<Run>,
     last: Cell<usize>,
 }
 
@@ -71,12 +78,16 @@ impl Pieces {
         for (at, (piece, _)) in before.iter().enumerate().rev() {
             known.entry(piece.key).or_default().push(at);
         }
-        let mut runs: Vec<Run> = vec![];
+        let (mut runs, mut shifts): (Vec<Run>, Vec<Run>) = Default::default();
         let mut fresh: Option<(u32, u32)> = None;
         for piece in own {
             let same = known.get_mut(&piece.key).and_then(Vec::pop).map(|at| before[at]);
             let shared = match same {
-                Some((other, shared)) if piece.length <= other.length => shared,
+                Some((other, shared)) if piece.length <= other.length && is_near(piece, &other) => {
+                    let to = shift::moved(shared, piece.start.wrapping_sub(other.start));
+                    shifts.push(Run { from: shared, to, length: piece.length });
+                    shared
+                }
                 _ => {
                     // New neighbours stay neighbours.
                     let start = match fresh {
@@ -95,7 +106,17 @@ impl Pieces {
                 _ => runs.push(Run { from: piece.start, to: shared, length: piece.length }),
             }
         }
-        Self { runs, last: Cell::new(0) }
+        Self { runs, shifts, last: Cell::new(0) }
+    }
+    /// From the shared addresses to how far they are from those of the kernel before; from `end` on, to the object's.
+    pub fn shifts(&self, end: u32) -> impl Iterator<Item = Run> + use<'_> {
+        // A run may begin with what is known and end with what is new.
+        let new = self.runs.iter().filter_map(move |run| {
+            let known = end.saturating_sub(run.to);
+            let length = run.length.checked_sub(known).filter(|length| *length > 0)?;
+            Some(Run { from: run.to + known, to: run.from + known, length })
+        });
+        self.shifts.iter().copied().chain(new)
     }
     /// The shared address of an address of the object.
     pub fn shared(&self, pc: u32) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Shared strings.
 use probeidx_format::View;
 use probeidx_format::store::Kernel;
-use probeidx_format::store::RELEASE;
+use probeidx_format::store::paths;
 use probeidx_format::store::segment::Part;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -29,10 +29,11 @@ pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) ->
         known.extend(each(strings).map(|(at, string)| (string, first + at)));
     }
     let release = view.release();
-    let paths: FxHashSet<u32> = view.objects.iter().map(|o| o.path.get()).collect();
+    let objects: FxHashSet<u32> = view.objects.iter().map(|o| o.path.get()).collect();
+    let first = view.objects.first().map_or(&[][..], |object| view.string(object.path));
     let own: Vec<(u32, Cow<'_, [u8]>)> = each(view.strings())
-        .map(|(at, string)| match paths.contains(&at) && !release.is_empty() {
-            true => (at, Cow::Owned(without_release(string, release))),
+        .map(|(at, string)| match objects.contains(&at) {
+            true => (at, Cow::Owned(paths::shared(string, release, first))),
             false => (at, Cow::Borrowed(string)),
         })
         .collect();
@@ -85,16 +86,4 @@ fn each(strings: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
         at += length + 1;
         Some(((at - length - 1) as u32, string))
     })
-}
-
-fn without_release(path: &[u8], release: &[u8]) -> Vec<u8> {
-    let mut out = vec![];
-    let mut rest = path;
-    while let Some(at) = memchr::memmem::find(rest, release) {
-        out.extend_from_slice(&rest[..at]);
-        out.push(RELEASE);
-        rest = &rest[at + release.len()..];
-    }
-    out.extend_from_slice(rest);
-    out
 }

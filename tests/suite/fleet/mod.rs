@@ -1,4 +1,6 @@
 //! A store of kernels: what goes in comes out, in any order, and damage is named.
+mod added;
+
 #[cfg(target_arch = "x86_64")]
 use crate::answers::tracepoints;
 use crate::support::fixture::{Recipe, Tree, USUAL};

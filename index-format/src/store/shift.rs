@@ -1,0 +1,131 @@
+//! Addresses of a kernel, by how far they are from those of the kernel before.
+//!
+//! What stands behind a function that grew moves as a whole: nearly all pieces of an update moved as far as their neighbours. So
+//! the runs of [`Space::Pcs`](super::Space::Pcs) lead, of a segment with levels below, from a shared address not to the
+//! kernel's own but to the shared one plus that distance: a run for all that moved as far. New shared addresses lead to the
+//! kernel's own, as all do in a segment without levels below. What the kernel has no more leads to new numbers.
+//!
+//! The kernel's own addresses of several objects are the same numbers, so that they could not lead on from kernel to kernel.
+use super::runs::{NEW, Run};
+use std::iter::once;
+
+/// Distances are less than that in both directions.
+pub const FAR: u32 = 1 << 30;
+
+/// What a shared address leads to: itself, moved.
+pub fn moved(shared: u32, distance: u32) -> u32 {
+    shared.wrapping_add(distance) & (NEW - 1)
+}
+
+/// How far a shared address is moved that leads to `to`; `None` if it is gone. The distance may be negative, wrapped.
+#[inline]
+pub fn distance(shared: u32, to: u32) -> Option<u32> {
+    let wrapped = to.wrapping_sub(shared) << 1;
+    (to < NEW).then_some((wrapped.cast_signed() >> 1).cast_unsigned())
+}
+
+/// Runs without gaps: sorted ones, and what is gone up to `end`.
+pub fn filled(runs: impl Iterator<Item = Run>, end: u32) -> Vec<Run> {
+    let (mut all, mut next, mut gone) = (vec![], 0, NEW);
+    for run in runs.chain(once(Run { from: end, to: 0, length: 0 })) {
+        if let Some(length) = run.from.checked_sub(next).filter(|length| *length > 0) {
+            all.push(Run { from: next, to: gone, length });
+            gone = gone.wrapping_add(length);
+        }
+        next = next.max(run.from.wrapping_add(run.length));
+        match all.last_mut() {
+            Some(last) if follows(last, &run) => last.length += run.length,
+            _ if run.length > 0 => all.push(run),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn follows(before: &Run, run: &Run) -> bool {
+    before.from.wrapping_add(before.length) == run.from && before.to.wrapping_add(before.length) == run.to
+}
+
+/// Leads runs to a kernel's addresses on to those of the kernel after it, given that one's runs and its first new address.
+pub fn compose(upper: impl Iterator<Item = Run>, lower: &[Run], first: u32) -> Vec<Run> {
+    let mut all: Vec<Run> = vec![];
+    let mut push = |run: Run| match all.last_mut() {
+        Some(last) if follows(last, &run) => last.length += run.length,
+        _ => all.push(run),
+    };
+    let mut next = 0;
+    for run in upper {
+        if run.from >= first {
+            push(run);
+            continue;
+        }
+        let Some(distance) = distance(run.from, run.to) else { continue };
+        let end = run.from.saturating_add(run.length);
+        next += lower[next..].partition_point(|old| old.from.saturating_add(old.length) <= run.from);
+        for old in lower[next..].iter().take_while(|old| old.from < end) {
+            let from = old.from.max(run.from);
+            let stop = end.min(old.from.saturating_add(old.length));
+            let to = old.to.wrapping_add(from - old.from).wrapping_add(distance);
+            push(Run { from, to, length: stop.saturating_sub(from) });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn run(from: u32, to: u32, length: u32) -> Run {
+        Run { from, to, length }
+    }
+
+    #[test]
+    fn distances_go_both_ways_and_what_is_gone_has_none() {
+        for (shared, by) in [(4096, 64), (4096, -64), (4096, -100_000), (NEW - 1, 5), (7, 0)] {
+            let by = i32::cast_unsigned(by);
+            assert_eq!(distance(shared, moved(shared, by)), Some(by), "{shared}");
+        }
+        assert_eq!(distance(4096, NEW + 9), None);
+    }
+
+    #[test]
+    fn gaps_are_what_is_gone() {
+        let runs = [run(10, 10, 5), run(15, 15, 5), run(30, 38, 2)];
+        let filled = filled(runs.into_iter(), 40);
+        let expected =
+            [run(0, NEW, 10), run(10, 10, 10), run(20, NEW + 10, 10), run(30, 38, 2), run(32, NEW + 20, 8)];
+        assert_eq!(filled, expected);
+    }
+
+    proptest! {
+        /// Two levels lead where one after the other does.
+        #[test]
+        fn composed_runs_lead_there_at_once(
+            pieces in prop::collection::vec((1u32..50, 0u32..4, prop::option::of(-30i32..30)), 1..40),
+            new in 0u32..30,
+        ) {
+            let (mut lower, mut upper, mut from, mut own) = (vec![], vec![], 4096, 5000);
+            for (length, gap, by) in pieces {
+                lower.push(run(from, own, length));
+                if let Some(by) = by {
+                    upper.push(run(from, moved(from, by.cast_unsigned()), length));
+                }
+                (from, own) = (from + length, own + length + gap);
+            }
+            let first = from;
+            let filled: Vec<Run> = filled(upper.into_iter(), first).into_iter().chain((new > 0).then(|| run(first, 77, new))).collect();
+            let at_once = compose(filled.iter().copied(), &lower, first);
+            let find = |runs: &[Run], number: u32| super::super::flat::find(runs, number).map(|found| found.0);
+            for shared in 4096..first + new + 3 {
+                let one_by_one = match find(&filled, shared) {
+                    Some(to) if shared >= first => Some(to),
+                    Some(to) => distance(shared, to).and_then(|by| Some(find(&lower, shared)?.wrapping_add(by))),
+                    None => None,
+                };
+                prop_assert_eq!(find(&at_once, shared), one_by_one);
+            }
+        }
+    }
+}

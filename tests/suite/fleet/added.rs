@@ -1,0 +1,119 @@
+//! `fleet add` of what is no index yet: packages, folders of them, lists.
+use super::KERNELS;
+use crate::support::packed::{GZIP, XZ, deb, packed, tar};
+use crate::support::program::{Run, run_in};
+use std::path::{Path, PathBuf};
+
+/// Two packages of a kernel, in a folder: the debug information, and the configuration.
+fn packages(folder: &Path, at: usize, release: &str) -> [PathBuf; 2] {
+    let vmlinux = std::fs::read(KERNELS[at].tree.vmlinux()).unwrap();
+    let debug = vec![
+        (format!("usr/lib/debug/boot/System.map-{release}"), vec![b'x'; 100_000]),
+        (format!("usr/lib/debug/boot/vmlinux-{release}"), vmlinux),
+    ];
+    let shipped = vec![(format!("boot/config-{release}"), b"CONFIG_KPROBES=y\n".to_vec())];
+    // By their names, packages of several kernels are mixed.
+    let write = |name: String, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    [
+        write(format!("debug-{at}.deb"), &deb(".xz", &packed(XZ, &tar(&debug)))),
+        write(format!("image-{at}.deb"), &deb(".gz", &packed(GZIP, &tar(&shipped)))),
+    ]
+}
+
+fn add(db: &Path, arguments: &[&Path]) -> Run {
+    let start = ["fleet", "add"].map(Path::new);
+    run_in(db, start.iter().chain(arguments))
+}
+
+fn kernels(db: &Path) -> Vec<String> {
+    let listed = run_in(db, ["fleet", "list"]).found();
+    listed.lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+const NOTHING: &str = "probeidx: error: nothing to add; give indexes, packages, folders or releases";
+
+const RELEASES: [&str; 3] = ["6.1.0-1-a", "6.1.0-2-a", "6.1.0-3-a"];
+
+fn mirror() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    (0..).zip(RELEASES).for_each(|(at, release)| drop(packages(folder.path(), at, release)));
+    folder
+}
+
+#[test]
+fn packages_of_several_kernels_are_added_one_kernel_after_the_other() {
+    let (mirror, store, indexes) = (mirror(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let said = add(store.path(), &[mirror.path()]).found();
+    assert_eq!(said.lines().count(), 3, "{said}");
+    assert_eq!(kernels(store.path()), RELEASES);
+    // What is answered is what an index made of the packages answers, and the configuration is the kernel's own.
+    let of = |at: usize, what: &str| mirror.path().join(format!("{what}-{at}.deb"));
+    let built =
+        run_in(indexes.path(), ["build".as_ref(), of(1, "debug").as_os_str(), of(1, "image").as_os_str()]);
+    built.found();
+    for question in [&["resolve", "clamp_value", "--json"][..], &["find", "*"], &["tapset", "--json"]] {
+        let asked = [question, &["--kernel", RELEASES[1]]].concat();
+        let [stored, own] = [&store, &indexes].map(|db| run_in(db.path(), &asked));
+        assert_eq!((stored.out, stored.code), (own.out, own.code), "{question:?}");
+    }
+    // Nothing but the store is left.
+    let mut left: Vec<_> = std::fs::read_dir(store.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort_unstable();
+    assert_eq!(left, ["manifest", "segments.0"]);
+    assert!(
+        add(store.path(), &[mirror.path()]).found().lines().all(|line| line.ends_with("is there already"))
+    );
+}
+
+#[test]
+fn what_cannot_be_read_does_not_keep_the_rest_out() {
+    let (mirror, store) = (mirror(), tempfile::tempdir().unwrap());
+    let whole = std::fs::read(mirror.path().join("debug-1.deb")).unwrap();
+    std::fs::write(mirror.path().join("debug-1.deb"), &whole[..whole.len() / 2]).unwrap();
+    let list = mirror.path().join("list");
+    let lines = ["# kernels", "debug-0.deb", "", "debug-1.deb", "missing.deb", "  debug-2.deb"].map(|line| {
+        let is_name = line.trim().ends_with(".deb");
+        if is_name { mirror.path().join(line.trim()).display().to_string() } else { line.to_owned() }
+    });
+    std::fs::write(&list, lines.join("\n")).unwrap();
+    let run = add(store.path(), &["--from".as_ref(), &list]);
+    assert_eq!(run.code, 4, "{}", run.err);
+    assert_eq!(kernels(store.path()), [RELEASES[0], RELEASES[2]]);
+    for name in ["debug-1.deb", "missing.deb"] {
+        let lines = run.err.lines().filter(|line| line.contains(name)).count();
+        assert_eq!(lines, 1, "{name}: {}", run.err);
+    }
+    // Alone, it is the error of the command.
+    let alone = add(store.path(), &[&mirror.path().join("debug-1.deb")]);
+    assert_eq!(alone.code, 3);
+    assert_eq!(alone.err.lines().count(), 1, "{}", alone.err);
+}
+
+#[test]
+fn nothing_and_lists_that_cannot_be_read_are_refused() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let empty = folder.path().join("empty");
+    std::fs::write(&empty, "# nothing\n\n").unwrap();
+    add(store.path(), &["--from".as_ref(), &empty]).refused(2, NOTHING);
+    std::fs::write(&empty, b"\xff\xfe\n").unwrap();
+    for list in [&empty, &folder.path().join("none")] {
+        let run = add(store.path(), &["--from".as_ref(), list]);
+        assert_eq!((run.code, run.err.lines().count()), (3, 1), "{run:?}");
+        assert!(
+            run.err.contains("cannot read the list") && run.err.contains(list.to_str().unwrap()),
+            "{run:?}"
+        );
+    }
+    #[cfg(not(feature = "debuginfod"))]
+    {
+        let run = add(store.path(), &["https://example.org/k.deb".as_ref()]);
+        assert!(run.code == 3 && run.err.contains("does not fetch: https://example.org/k.deb"), "{run:?}");
+    }
+}
