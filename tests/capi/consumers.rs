@@ -1,9 +1,9 @@
 //! Programs that use the library, as they would outside.
 use crate::fixture::skipped;
 use crate::library::{INSTALLED, Installed, capi, is_there, run};
-use crate::program::{KERNEL, json, probeidx};
+use crate::program::{KERNEL, json, probeidx, run_in};
 use crate::python::python;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -66,6 +66,24 @@ fn a_tracer_gets_its_definitions() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         assert!(String::from_utf8_lossy(&output.stderr).starts_with(said), "{output:?}");
     }
+}
+
+/// A store is opened as a folder of indexes is.
+#[test]
+fn a_tracer_asks_a_store() {
+    let Some(installed) = &*INSTALLED else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let kprobes = compiled(installed, &folder, "gcc", "kprobes.c", &["-std=c99"]);
+    let index = std::fs::read_dir(KERNEL.db.path()).unwrap().map(|entry| entry.unwrap().path());
+    let index = index.into_iter().find(|path| path.extension().is_some_and(|e| e == "pidx")).unwrap();
+    let store = folder.path().join("store");
+    run_in(&store, ["fleet".as_ref(), "add".as_ref(), index.as_os_str()]).found();
+    let ask =
+        |path: &Path| run(Command::new(&kprobes).arg(path).args(["vmlinux:submit", "rq->users", "flags"]));
+    let own = ask(&index);
+    assert!(own.contains("p:probeidx/submit "), "{own}");
+    assert_eq!(ask(&store), own);
+    assert_eq!(ask(&store.join(index.file_name().unwrap())), own);
 }
 
 #[test]

@@ -3,11 +3,16 @@
 //! A file is cut where functions and types are declared. What another kernel declares too keeps its shared line, and
 //! what follows it up to the next such declaration its distance from it. Lines that do not fit in between get numbers
 //! that no file has.
+use super::Adding;
 use probeidx_format::id::StrId;
+use probeidx_format::record::{FunctionRecord, TypeRecord};
 use probeidx_format::store::line_runs;
 use probeidx_format::store::record::LineRun;
+use probeidx_format::store::segment::Free;
+use probeidx_format::store::translate::Translate;
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::Hasher;
 
 /// A declaration in a file: its line, and what is declared.
 pub type Anchor = (u32, u64);
@@ -159,4 +164,57 @@ impl Lines {
 
 fn by_file(runs: &[LineRun]) -> impl Iterator<Item = &[LineRun]> {
     runs.chunk_by(|one, other| one.file == other.file)
+}
+
+impl Adding<'_> {
+    /// Shares the lines of all files in which something is declared.
+    pub(super) fn lines(&mut self) {
+        let Some(known) = self.known else { return };
+        let Some(kernel) = self.before else { return };
+        let key = |kind: u32, name: u32| {
+            let mut hasher = FxHasher::default();
+            hasher.write_u32(kind);
+            hasher.write_u32(name);
+            hasher.finish()
+        };
+        let mut own: FxHashMap<u32, Vec<Anchor>> = FxHashMap::default();
+        for function in self.view.functions.owners() {
+            let (file, name) = (self.to.string(function.file.get()), self.to.string(function.name.get()));
+            own.entry(file).or_default().push((function.line.get(), key(0, name)));
+        }
+        for record in self.view.types.owners().iter().filter(|t| t.line.get() != 0) {
+            let (file, name) = (self.to.string(record.file.get()), self.to.string(record.name.get()));
+            own.entry(file).or_default().push((record.line.get(), key(u32::from(record.kind) + 1, name)));
+        }
+        let mut before: FxHashMap<u32, Vec<Anchor>> = FxHashMap::default();
+        for (_, f) in kernel.all_stored::<FunctionRecord>().take(known.functions.owners().len()) {
+            before.entry(f.file.get()).or_default().push((f.line.get(), key(0, f.name.get())));
+        }
+        for (_, t) in kernel.all_stored::<TypeRecord>().take(known.types.owners().len()) {
+            if t.line.get() != 0 {
+                before
+                    .entry(t.file.get())
+                    .or_default()
+                    .push((t.line.get(), key(u32::from(t.kind) + 1, t.name.get())));
+            }
+        }
+        let mut rests: FxHashMap<u32, Vec<LineRun>> = FxHashMap::default();
+        for run in kernel.line_runs().iter().filter(|run| run.from.get() >= FIRST_FREE) {
+            rests.entry(run.file.get()).or_default().push(*run);
+        }
+        let mut files: Vec<u32> = own.keys().copied().collect();
+        files.sort_unstable();
+        for file in files {
+            let (Some(own), Some(before)) = (own.get_mut(&file), before.get(&file)) else { continue };
+            own.retain(|anchor| anchor.0 != 0);
+            let rest_of = |shared: u32, distance: u32| {
+                let line = kernel.line(file, shared) + distance;
+                let holds = |run: &&LineRun| line.wrapping_sub(run.to.get()) < run.length.get();
+                let run = rests.get(&file)?.iter().find(holds)?;
+                let within = line - run.to.get();
+                Some((run.from.get() + within, run.length.get() - within))
+            };
+            self.to.lines.place(file, own, before, &rest_of, &mut self.free[Free::Lines as usize]);
+        }
+    }
 }

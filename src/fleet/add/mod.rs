@@ -15,16 +15,15 @@ mod types;
 
 use numbers::Numbers;
 use pool::{Owner, Pool};
-use probeidx_format::id::{ObjectId, StrId, TypeId, UnitId};
+use probeidx_format::id::{StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 use probeidx_format::store::BLOBS;
 use probeidx_format::store::Kernel;
 use probeidx_format::store::levels::{SpaceRecord, is_absolute};
 use probeidx_format::store::numbered;
-use probeidx_format::store::record::{CounterRecord, LineRun, PatchedRecord};
+use probeidx_format::store::record::{CounterRecord, PatchedRecord};
 use probeidx_format::store::runs::{Builder, Hint, NEW, Run, encode};
 use probeidx_format::store::segment::{Blob, Free, Part, SegmentId, SegmentWriter, Source, Space};
-use probeidx_format::store::shift;
 use probeidx_format::store::translate::{Shared, Translate};
 use probeidx_format::table::{Packed, pack};
 use probeidx_format::variables;
@@ -32,8 +31,7 @@ use probeidx_format::zerocopy::IntoBytes;
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use probeidx_format::{SectionName, View};
 use rows::place;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use std::hash::Hasher;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The segment of a kernel, given its index and the kernel that it is compared with.
 ///
@@ -138,6 +136,10 @@ impl<'v> Adding<'v> {
         }
     }
 
+    /// The kernel before, if what differs from it is all that is stored.
+    fn below(&self) -> Option<&'v Kernel<'v>> {
+        self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1))
+    }
     fn part(&mut self, part: Part, bytes: Vec<u8>, records: u32, first: u32) {
         self.parts[part as usize] = (bytes, records, first);
     }
@@ -152,7 +154,7 @@ impl<'v> Adding<'v> {
         self.part(part, bytes, records, first);
     }
     fn numbered(&mut self, space: Space, runs: Builder, length: usize) {
-        let runs = match self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1)) {
+        let runs = match self.below() {
             Some(before) => relative(space, &runs, before),
             None => runs,
         };
@@ -195,92 +197,6 @@ impl<'v> Adding<'v> {
             before.get(..before.len().saturating_sub(1)).unwrap_or_default(),
             Free::Objects,
         );
-    }
-    fn addresses(&mut self) {
-        let before = self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1));
-        let end = before.map_or(0, |kernel| kernel.free(Free::Pcs));
-        let mut back = vec![];
-        let known: FxHashMap<u32, ObjectId> = self
-            .known
-            .iter()
-            .flat_map(|known| known.object_ids().map(|o| (known.objects[o.index()].name.get(), o)))
-            .collect();
-        for object in self.view.object_ids() {
-            let key = |(section, symbol): (StrId, StrId)| {
-                (StrId::new(self.to.string(section.get())), StrId::new(self.to.string(symbol.get())))
-            };
-            let own: Vec<pieces::Piece> = pieces::pieces(self.view, object)
-                .into_iter()
-                .map(|piece| pieces::Piece { key: key(piece.key), ..piece })
-                .collect();
-            let name = self.to.string(self.view.objects[object.index()].name.get());
-            let before = match (&self.known, self.before, known.get(&name)) {
-                (Some(view), Some(kernel), Some(object)) => tables::shared_pieces(view, kernel, *object),
-                _ => vec![],
-            };
-            let pieces = pieces::Pieces::place(&own, &before, &mut self.free[Free::Pcs as usize]);
-            match end {
-                0 => back.extend(pieces.back()),
-                end => back.extend(pieces.shifts(end)),
-            }
-            self.to.pieces.push(pieces);
-        }
-        back.sort_unstable_by_key(|run: &Run| run.from);
-        if end > 0 {
-            let new = back.split_off(back.partition_point(|run| run.from < end));
-            back = shift::filled(back.into_iter(), end);
-            back.extend(new);
-        }
-        self.runs[Space::Pcs as usize] = (vec![], back);
-    }
-    fn lines(&mut self) {
-        let Some(known) = self.known else { return };
-        let Some(kernel) = self.before else { return };
-        let key = |kind: u32, name: u32| {
-            let mut hasher = FxHasher::default();
-            hasher.write_u32(kind);
-            hasher.write_u32(name);
-            hasher.finish()
-        };
-        let mut own: FxHashMap<u32, Vec<lines::Anchor>> = FxHashMap::default();
-        for function in self.view.functions.owners() {
-            let (file, name) = (self.to.string(function.file.get()), self.to.string(function.name.get()));
-            own.entry(file).or_default().push((function.line.get(), key(0, name)));
-        }
-        for record in self.view.types.owners().iter().filter(|t| t.line.get() != 0) {
-            let (file, name) = (self.to.string(record.file.get()), self.to.string(record.name.get()));
-            own.entry(file).or_default().push((record.line.get(), key(u32::from(record.kind) + 1, name)));
-        }
-        let mut before: FxHashMap<u32, Vec<lines::Anchor>> = FxHashMap::default();
-        for (_, f) in kernel.all_stored::<FunctionRecord>().take(known.functions.owners().len()) {
-            before.entry(f.file.get()).or_default().push((f.line.get(), key(0, f.name.get())));
-        }
-        for (_, t) in kernel.all_stored::<TypeRecord>().take(known.types.owners().len()) {
-            if t.line.get() != 0 {
-                before
-                    .entry(t.file.get())
-                    .or_default()
-                    .push((t.line.get(), key(u32::from(t.kind) + 1, t.name.get())));
-            }
-        }
-        let mut rests: FxHashMap<u32, Vec<LineRun>> = FxHashMap::default();
-        for run in kernel.line_runs().iter().filter(|run| run.from.get() >= lines::FIRST_FREE) {
-            rests.entry(run.file.get()).or_default().push(*run);
-        }
-        let mut files: Vec<u32> = own.keys().copied().collect();
-        files.sort_unstable();
-        for file in files {
-            let (Some(own), Some(before)) = (own.get_mut(&file), before.get(&file)) else { continue };
-            own.retain(|anchor| anchor.0 != 0);
-            let rest_of = |shared: u32, distance: u32| {
-                let line = kernel.line(file, shared) + distance;
-                let holds = |run: &&LineRun| line.wrapping_sub(run.to.get()) < run.length.get();
-                let run = rests.get(&file)?.iter().find(holds)?;
-                let within = line - run.to.get();
-                Some((run.from.get() + within, run.length.get() - within))
-            };
-            self.to.lines.place(file, own, before, &rest_of, &mut self.free[Free::Lines as usize]);
-        }
     }
     fn types(&mut self) {
         let string = |id: u32| self.to.string(id);
@@ -498,7 +414,7 @@ impl<'v> Adding<'v> {
         let mut patched = std::mem::take(&mut self.patched);
         patched.sort_unstable_by_key(|patched| (patched.part.get(), patched.number.get()));
         self.packed(Part::Patched, &patched, 0);
-        let before = self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1));
+        let before = self.below();
         let lines = self.to.lines.back(before.map_or(&[], Kernel::line_runs));
         self.packed(Part::LineRuns, &lines, 0);
         let mut writer = SegmentWriter::default();

@@ -2,10 +2,13 @@
 //!
 //! An object is cut where its symbols and sections start. A piece that another kernel has too, under the same name and
 //! no shorter, has the shared addresses of that one; all others get new ones, which no kernel used before.
+use super::{Adding, tables};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::store::runs::{Run, inverse};
+use probeidx_format::store::segment::{Free, Space};
 use probeidx_format::store::shift;
+use probeidx_format::store::translate::Translate;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
@@ -134,5 +137,45 @@ impl Pieces {
     /// From the shared addresses to the object's.
     pub fn back(&self) -> Vec<Run> {
         inverse(&self.runs)
+    }
+}
+
+impl Adding<'_> {
+    /// Shares the addresses of all objects.
+    pub(super) fn addresses(&mut self) {
+        let end = self.below().map_or(0, |kernel| kernel.free(Free::Pcs));
+        let mut back = vec![];
+        let known: FxHashMap<u32, ObjectId> = self
+            .known
+            .iter()
+            .flat_map(|known| known.object_ids().map(|o| (known.objects[o.index()].name.get(), o)))
+            .collect();
+        for object in self.view.object_ids() {
+            let key = |(section, symbol): (StrId, StrId)| {
+                (StrId::new(self.to.string(section.get())), StrId::new(self.to.string(symbol.get())))
+            };
+            let own: Vec<Piece> = pieces(self.view, object)
+                .into_iter()
+                .map(|piece| Piece { key: key(piece.key), ..piece })
+                .collect();
+            let name = self.to.string(self.view.objects[object.index()].name.get());
+            let before = match (&self.known, self.before, known.get(&name)) {
+                (Some(view), Some(kernel), Some(object)) => tables::shared_pieces(view, kernel, *object),
+                _ => vec![],
+            };
+            let pieces = Pieces::place(&own, &before, &mut self.free[Free::Pcs as usize]);
+            match end {
+                0 => back.extend(pieces.back()),
+                end => back.extend(pieces.shifts(end)),
+            }
+            self.to.pieces.push(pieces);
+        }
+        back.sort_unstable_by_key(|run: &Run| run.from);
+        if end > 0 {
+            let new = back.split_off(back.partition_point(|run| run.from < end));
+            back = shift::filled(back.into_iter(), end);
+            back.extend(new);
+        }
+        self.runs[Space::Pcs as usize] = (vec![], back);
     }
 }
