@@ -115,7 +115,7 @@ struct probeidx_text probeidx_instance_name(uint32_t instance);   /* "out-of-lin
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* Opens `path`: an index, or a folder of them, of which `release` says which (NULL: the only one there). Costs some tens of
+/* Opens `path`: an index, or a folder of them or a store, of which `release` says which (NULL: the only one there). Costs tens of
  * microseconds, whatever the size: the file is mapped, and its header read. */
 int32_t probeidx_open(const char *path, const char *release, probeidx_index **index, struct probeidx_error *error);
 

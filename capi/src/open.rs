@@ -6,6 +6,7 @@ use crate::text::{Text, Texts};
 use probeidx::query::Index;
 use probeidx::query::index::user_object;
 use probeidx::query::systemtap::derive::forms;
+use probeidx::store;
 use probeidx::tapset::Place;
 use probeidx::tapset::ast::Component;
 use probeidx::{Error, ErrorKind};
@@ -52,7 +53,7 @@ fn open(
     border::give(index, std::ptr::null())?;
     let release = if release.is_null() { None } else { Some(text(release)?) };
     let path = file(path_of(path)?, release)?;
-    if !path.exists() {
+    if !path.exists() && !path.parent().is_some_and(store::is_store) {
         let none = Error::new(ErrorKind::NoIndex, "there is no index").at(&path);
         return Err(none.hint("make one with: probeidx build").into());
     }
@@ -94,8 +95,12 @@ fn file(path: &Path, release: Option<&str>) -> Answer<PathBuf> {
     }
 }
 
-/// The index files in a folder, by name.
+/// The index files in a folder, by name; of a store, what names its kernels.
 fn files(folder: &Path) -> Answer<Vec<PathBuf>> {
+    if store::is_store(folder) {
+        let names = store::names(folder)?;
+        return Ok(names.iter().map(|name| store::path_of(folder, name.as_bytes())).collect());
+    }
     let failed = |e| Error::io(folder, "list the folder", e);
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).map_err(failed)? {

@@ -7,9 +7,14 @@ use crate::pattern;
 use crate::query::spec::Spec;
 use crate::query::systemtap::alias::missing;
 use crate::query::{Index, explain as query};
+use rustc_hash::FxHashSet;
 
-/// Ends a command that found nothing: prints the reasons on stderr, with `--json` as one JSON object.
+/// Ends a command that found nothing: prints the reasons on stderr, with `--json` as one JSON object. What several kernels
+/// say is said once.
 pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
+    let mut known = FxHashSet::default();
+    let reasons: Vec<&str> =
+        reasons.iter().map(String::as_str).filter(|reason| known.insert(*reason)).collect();
     if config.json && !reasons.is_empty() {
         return Err(Error::new(ErrorKind::NoMatch, reasons.join("; ")));
     }

@@ -60,6 +60,10 @@ fn packages_of_several_kernels_are_added_one_kernel_after_the_other() {
         let [stored, own] = [&store, &indexes].map(|db| run_in(db.path(), &asked));
         assert_eq!((stored.out, stored.code), (own.out, own.code), "{question:?}");
     }
+    // What all say is said once.
+    let missing = run_in(store.path(), ["find", "clamp_valeu", "--kernel", "*"]);
+    let said = missing.err.lines().filter(|line| line.contains("did you mean clamp_value"));
+    assert_eq!((missing.code, said.count()), (1, 1), "{}", missing.err);
     // Nothing but the store is left.
     let mut left: Vec<_> = std::fs::read_dir(store.path())
         .unwrap()
