@@ -21,7 +21,11 @@
 //!
 //! A record has `__probe_ip`. Less the run-time address of `_text`, it is the address of one [`Copy`]: the line that is
 //! printed says `blk_account_io_start in blk_mq_submit_bio`, and `req->__data_len=4096`.
+pub mod definition;
+pub mod filter;
+pub mod plan;
 pub mod shown;
+pub mod well_known;
 
 use shown::Shown;
 
@@ -101,6 +105,9 @@ pub struct Place {
     pub module: Option<String>,
     /// The address as it is linked, as `resolve` prints it.
     pub address: u64,
+    /// Where it is in the kernel that runs, which is what `__probe_ip` has; `None` in a program, and in a plan for a
+    /// kernel that does not run here.
+    pub run_time: Option<u64>,
 }
 
 /// A value of a record.
