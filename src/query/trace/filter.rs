@@ -134,6 +134,12 @@ impl Condition {
         parse::parse(text)
     }
 
+    /// That the thread has this name.
+    pub fn of_comm(name: &str) -> Self {
+        let (operand, constant) = (Operand::Common("comm"), Constant::Text(name.to_owned()));
+        Self::Test(Test { operand, comparison: Comparison::Equal, constant })
+    }
+
     /// The values that it compares, each once.
     pub fn arguments(&self) -> Vec<&Argument> {
         let mut found = vec![];

@@ -124,6 +124,8 @@ pub struct Column {
 /// A place where nothing is planted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
+    /// What is traced, as [`Event::subject`] has it.
+    pub subject: String,
     /// The function, and the copy: `do_open in path_openat`.
     pub what: String,
     /// The reason: `jump-label`.

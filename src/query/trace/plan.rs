@@ -20,13 +20,9 @@ use probeidx_format::id::ObjectId;
 use probeidx_format::record::EventFieldRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a plan is made of.
+/// Where something is planted.
 #[derive(Clone, Copy)]
 pub struct Asked<'w> {
-    /// What is printed; if empty, the parameters, and of a return the value.
-    pub arguments: &'w [Argument],
-    /// Of which records it is printed.
-    pub condition: Option<&'w Condition>,
     /// The group of the events that are defined.
     pub group: &'w str,
     /// The kernel that runs; if `None`, the verdicts are those of the index alone.
@@ -37,7 +33,8 @@ pub struct Asked<'w> {
 
 /// Makes a plan, spec after spec.
 pub struct Planner<'w> {
-    asked: Asked<'w>,
+    arguments: &'w [Argument],
+    condition: Option<&'w Condition>,
     names: Names,
     functions: FxHashMap<FunctionKey, OfFunction>,
     plan: Plan,
@@ -72,10 +69,11 @@ struct Fetched {
 }
 
 impl<'w> Planner<'w> {
-    /// A plan without events.
-    pub fn new(asked: Asked<'w>) -> Self {
+    /// A plan without events. `arguments` are printed; if there are none, the parameters, and of a return the value.
+    /// Records of which `condition` does not hold are none.
+    pub fn new(arguments: &'w [Argument], condition: Option<&'w Condition>) -> Self {
         let (names, functions) = (Names::default(), FxHashMap::default());
-        Self { asked, names, functions, plan: Plan::default(), known: FxHashSet::default() }
+        Self { arguments, condition, names, functions, plan: Plan::default(), known: FxHashSet::default() }
     }
 
     /// Adds all places of a spec, and returns whether there are any. Cost: that of resolving it, twice if no arguments
@@ -83,41 +81,42 @@ impl<'w> Planner<'w> {
     ///
     /// # Errors
     /// Those of [`answers`]; [`ErrorKind::Usage`] for a condition that the kernel's filter cannot say.
-    pub fn add(&mut self, view: &View<'_>, spec: &Spec) -> Result<bool> {
+    pub fn add(&mut self, view: &View<'_>, spec: &Spec, asked: Asked<'_>) -> Result<bool> {
         let maxactive = match &spec.point {
             Point::Function(function) => function.maxactive,
             _ => None,
         };
-        let by_default = self.asked.arguments.is_empty();
+        let by_default = self.arguments.is_empty();
         let mut arguments = match by_default {
-            true => self.defaults(view, spec)?,
-            false => self.asked.arguments.to_vec(),
+            true => defaults(view, spec, asked)?,
+            false => self.arguments.to_vec(),
         };
         let printed = arguments.len();
-        for compared in self.asked.condition.map(Condition::arguments).unwrap_or_default() {
+        for compared in self.condition.map(Condition::arguments).unwrap_or_default() {
             if !arguments.iter().any(|a| is_same(a, compared)) {
                 arguments.push(compared.clone());
             }
         }
-        let running = self.asked.running;
+        let running = asked.running;
         let wanted = Wanted { locals: false, lines: false, arguments: &arguments.clone(), running };
         let fetched = Fetched { arguments, printed, by_default, maxactive };
         let mut found = false;
         answers(view, spec, wanted, &mut |answer| {
             found = true;
             match answer {
-                Answer::Code(p, filter) => self.code(view, &p, filter, None, &fetched),
-                Answer::Tracepoint(traced) => self.tracepoint(view, &traced, None, &fetched),
+                Answer::Code(p, filter) => self.code(view, &p, filter, None, &fetched, asked),
+                Answer::Tracepoint(traced) => self.tracepoint(view, &traced, None, &fetched, asked),
                 Answer::Alias(probe) => {
                     let name = Some(probe.named.name.to_owned());
                     let nowhere = |why: &str| LeftOut {
+                        subject: probe.named.name.to_owned(),
                         what: format!("{} at {}", probe.named.name, probe.named.point),
                         why: why.to_owned(),
                         instead: None,
                     };
                     match &probe.place {
-                        At::Code(p) => self.code(view, p, probe.filter, name, &fetched),
-                        At::Trace(traced) => self.tracepoint(view, traced, name, &fetched),
+                        At::Code(p) => self.code(view, p, probe.filter, name, &fetched, asked),
+                        At::Trace(traced) => self.tracepoint(view, traced, name, &fetched, asked),
                         At::Nowhere => self.leave(nowhere("it is at no place of the kernel")),
                         At::Unindexed => self.leave(nowhere("it is in a program, which a kernel's index has not")),
                     }
@@ -132,8 +131,8 @@ impl<'w> Planner<'w> {
     /// # Errors
     /// [`ErrorKind::NoMatch`] for an argument that is a variable nowhere.
     pub fn finish(self) -> Result<Plan> {
-        let compared = self.asked.condition.map(Condition::arguments).unwrap_or_default();
-        let mut all = self.asked.arguments.iter().chain(compared);
+        let compared = self.condition.map(Condition::arguments).unwrap_or_default();
+        let mut all = self.arguments.iter().chain(compared);
         let is_empty = self.plan.events.is_empty() && self.plan.left_out.is_empty();
         match all.find(|a| !is_empty && !self.known.contains(&a.text)) {
             Some(unknown) => {
@@ -143,24 +142,6 @@ impl<'w> Planner<'w> {
             }
             None => Ok(self.plan),
         }
-    }
-
-    /// What is printed if nothing is asked for: the value returned and the parameters, by name.
-    fn defaults(&self, view: &View<'_>, spec: &Spec) -> Result<Vec<Argument>> {
-        let mut names: Vec<String> = vec![];
-        let wanted = Wanted { running: self.asked.running, ..Wanted::default() };
-        answers(view, spec, wanted, &mut |answer| {
-            if let Answer::Code(..) | Answer::Alias(Probe { place: At::Code(_), .. }) = &answer {
-                for value in answer.values().iter().filter(|v| is_default(v)) {
-                    if !names.contains(&value.name) {
-                        names.push(value.name.clone());
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        // A name that is no identifier of C is none that can be asked for.
-        Ok(names.iter().filter_map(|name| argument::parse(name).ok()).collect())
     }
 
     fn leave(&mut self, left: LeftOut) -> Result<()> {
@@ -178,6 +159,7 @@ impl<'w> Planner<'w> {
         filter: Filter,
         alias: Option<String>,
         fetched: &Fetched,
+        asked: Asked<'_>,
     ) -> Result<()> {
         let named = p.values.iter().filter(|v| v.type_id.is_some() || v.role != Role::Local);
         self.known.extend(named.map(|v| v.name.clone()));
@@ -186,7 +168,12 @@ impl<'w> Planner<'w> {
             return Ok(());
         }
         let is_return = filter == Filter::Return;
-        let left = |why: String, instead: Option<String>| LeftOut { what: copy_name(p, is_return), why, instead };
+        let left = |why: String, instead: Option<String>| LeftOut {
+            subject: alias.clone().unwrap_or_else(|| subject(p, is_return)),
+            what: copy_name(p, is_return),
+            why,
+            instead,
+        };
         if let Some(module) = p.module.filter(|_| p.running.as_ref().is_some_and(|r| !r.loaded)) {
             let module = text(module);
             let why = format!("module {module} is not loaded, or another build of it is");
@@ -213,7 +200,7 @@ impl<'w> Planner<'w> {
             return Ok(());
         }
         let name = self.names.of(p, filter, &values.all, &mut of.names);
-        let line = definition::definition(p, filter, &values.all, self.asked.group, Some(&name));
+        let line = definition::definition(p, filter, &values.all, asked.group, Some(&name));
         let mut line = match line {
             Ok(line) => line,
             Err(why) => return self.leave(left(why, p.instead.as_ref().and_then(instead))),
@@ -233,12 +220,12 @@ impl<'w> Planner<'w> {
                 };
                 self.plan.events.push(Event {
                     kind,
-                    group: self.asked.group.to_owned(),
+                    group: asked.group.to_owned(),
                     name: name.clone(),
                     subject: alias.unwrap_or_else(|| subject(p, is_return)),
                     copies: vec![],
                     columns: values.columns(view),
-                    filter: values.filter(view, self.asked.condition)?,
+                    filter: values.filter(view, self.condition)?,
                 });
                 of.events.insert(name, self.plan.events.len() - 1);
                 self.plan.events.len() - 1
@@ -260,12 +247,13 @@ impl<'w> Planner<'w> {
         traced: &TracepointValues<'_>,
         alias: Option<String>,
         fetched: &Fetched,
+        asked: Asked<'_>,
     ) -> Result<()> {
         let t = &traced.tracepoint;
         let (system, name) = (text(t.system()), text(t.name()));
         let own = if system.is_empty() { name.clone() } else { format!("{system}:{name}") };
         let subject = alias.unwrap_or_else(|| own.clone());
-        let left = |why: String, instead: Option<String>| LeftOut { what: own.clone(), why, instead };
+        let left = |why: String, instead: Option<String>| LeftOut { subject: subject.clone(), what: own.clone(), why, instead };
         self.known.extend(traced.values.iter().filter(|v| v.role != Role::Local).map(|v| v.name.clone()));
         let wants_parameters = traced.values.iter().any(|v| v.is_asked && v.role == Role::Parameter);
         let values = Values::new(&traced.values, fetched);
@@ -282,10 +270,10 @@ impl<'w> Planner<'w> {
                 return self.leave(left(why, None));
             }
             let event = self.names.free(&name);
-            let definition = definition.replacen(&format!("probeidx/{name} "), &format!("{}/{event} ", self.asked.group), 1);
+            let definition = definition.replacen(&format!("probeidx/{name} "), &format!("{}/{event} ", asked.group), 1);
             self.plan.events.push(Event {
                 kind: Kind::Tracepoint,
-                group: self.asked.group.to_owned(),
+                group: asked.group.to_owned(),
                 name: event,
                 subject,
                 copies: vec![Copy {
@@ -295,11 +283,11 @@ impl<'w> Planner<'w> {
                     unreadable: values.unreadable(),
                 }],
                 columns: values.columns(view),
-                filter: values.filter(view, self.asked.condition)?,
+                filter: values.filter(view, self.condition)?,
             });
             return Ok(());
         }
-        let is_there = self.asked.has_event.map_or(t.has_event(), |has_event| has_event(&system, &name));
+        let is_there = asked.has_event.map_or(t.has_event(), |has_event| has_event(&system, &name));
         if !is_there {
             let why = match t.has_event() {
                 true => "this kernel has no such event now".to_owned(),
@@ -320,7 +308,7 @@ impl<'w> Planner<'w> {
             Source::Variable(access) if access.steps.is_empty() => Some(access.root.clone()),
             _ => None,
         };
-        let filter = match self.asked.condition {
+        let filter = match self.condition {
             None => None,
             Some(condition) => Some(condition.filter(view, &|argument| holds(&root(argument)?))?),
         };
@@ -343,6 +331,24 @@ impl<'w> Planner<'w> {
         });
         Ok(())
     }
+}
+
+/// What is printed if nothing is asked for: the value returned and the parameters, by name.
+fn defaults(view: &View<'_>, spec: &Spec, asked: Asked<'_>) -> Result<Vec<Argument>> {
+    let mut names: Vec<String> = vec![];
+    let wanted = Wanted { running: asked.running, ..Wanted::default() };
+    answers(view, spec, wanted, &mut |answer| {
+        if let Answer::Code(..) | Answer::Alias(Probe { place: At::Code(_), .. }) = &answer {
+            for value in answer.values().iter().filter(|v| is_default(v)) {
+                if !names.contains(&value.name) {
+                    names.push(value.name.clone());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    // A name that is no identifier of C is none that can be asked for.
+    Ok(names.iter().filter_map(|name| argument::parse(name).ok()).collect())
 }
 
 /// The values of a place, with the fields that have them.

@@ -1,0 +1,2 @@
+//! What a trace plants and what it saw.
+pub mod plan;
