@@ -1,5 +1,6 @@
 //! Plants, prints until the end, and removes.
 use super::chosen::Chosen;
+use super::only;
 use super::signals::Ending;
 use super::steps::Steps;
 use crate::cli::args::Trace;
@@ -38,6 +39,10 @@ pub fn run(
 
 /// Sets filters and turns all events on.
 fn start(planted: &Planted, steps: &Steps<'_>) -> Result<()> {
+    // What the trace itself does to read and print is not what is asked for, and would never end (5.7).
+    for thread in only::own_threads() {
+        let _ = planted.instance.try_write("set_event_notrace_pid", &thread.to_string());
+    }
     for (name, text) in &steps.writes {
         match name.strip_suffix("/filter") {
             Some(event) => planted.instance.set_filter(event, text)?,

@@ -356,12 +356,15 @@ static void end_actor(struct actor actor) {
 }
 
 static pid_t start_trace(char **arguments) {
+    // Before the program does: what the last one said is not what this one says.
+    close(creat("/t/out", 0600));
+    close(creat("/t/err", 0600));
     pid_t pid = fork();
     if (pid < 0)
         fail("fork");
     if (pid == 0) {
-        int in = open("/dev/null", O_RDONLY), out = open("/t/out", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        int err = open("/t/err", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        int in = open("/dev/null", O_RDONLY), out = open("/t/out", O_WRONLY);
+        int err = open("/t/err", O_WRONLY);
         if (in >= 0)
             dup2(in, 0);
         dup2(out, 1);
