@@ -21,7 +21,14 @@
 //!
 //! A record has `__probe_ip`. Less the run-time address of `_text`, it is the address of one [`Copy`]: the line that is
 //! printed says `blk_account_io_start in blk_mq_submit_bio`, and `req->__data_len=4096`.
+pub mod calls;
+pub mod errno;
+pub mod histogram;
+pub mod names;
+pub mod record;
 pub mod shown;
+pub mod tally;
+pub mod trigger;
 
 use shown::Shown;
 
