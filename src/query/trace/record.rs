@@ -160,7 +160,12 @@ mod tests {
     fn a_copy_is_found_by_its_address_and_a_little_behind_it() {
         let copy = |address| Copy {
             definition: None,
-            place: Some(Place { anchor: ("_text".to_owned(), address), module: None, address }),
+            place: Some(Place {
+                anchor: ("_text".to_owned(), address),
+                module: None,
+                address,
+                run_time: None,
+            }),
             inlined_into: vec![],
             unreadable: vec![],
         };

@@ -1,5 +1,6 @@
 //! Formats what a trace reads: lines for people, JSON, a file for viewers, and tables of counts.
 pub mod json;
+pub mod plan;
 pub mod table;
 pub mod text;
 mod value;
