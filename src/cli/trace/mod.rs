@@ -1,6 +1,8 @@
 //! `probeidx trace`
 mod chosen;
 mod only;
+mod printer;
+mod records;
 mod session;
 mod signals;
 mod steps;
