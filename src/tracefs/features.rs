@@ -20,7 +20,8 @@ impl Features {
         let [dynamic_events, kprobes, uprobes] =
             ["dynamic_events", "kprobe_events", "uprobe_events"].map(|name| tracefs.has(name));
         // `f[:[<group>/][<event>]] <func-name>[%return] [<args>]`
-        let fprobes = dynamic_events && tracefs.read("README").lines().any(|line| line.trim_start().starts_with("f[:["));
+        let fprobes = dynamic_events
+            && tracefs.read("README").lines().any(|line| line.trim_start().starts_with("f[:["));
         Self { dynamic_events, kprobes, uprobes, fprobes }
     }
 

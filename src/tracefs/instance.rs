@@ -74,8 +74,10 @@ impl Instance {
         self.try_write(&name, filter).map_err(|error| {
             // `parse_error: Field not found`, below the filter and a caret.
             let said = self.tracefs.read(&self.file(&name));
-            let reason = said.lines().find_map(|line| line.split_once("parse_error: ")).map(|(_, why)| why.to_owned());
-            let reason = reason.or_else(|| super::planted::reason(&self.tracefs.read(&self.file("error_log")), filter));
+            let reason =
+                said.lines().find_map(|line| line.split_once("parse_error: ")).map(|(_, why)| why.to_owned());
+            let reason = reason
+                .or_else(|| super::planted::reason(&self.tracefs.read(&self.file("error_log")), filter));
             let what = match reason {
                 Some(reason) => format!("the kernel refuses the filter '{filter}': {reason}"),
                 None => format!("the kernel refuses the filter '{filter}': {error}"),

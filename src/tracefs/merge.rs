@@ -9,6 +9,7 @@
 //! completed, for a whole reading (the writer was interrupted for that long), and by as much as the clock differs
 //! between processors.
 use super::page::{Lost, Page, Torn};
+use super::record::Mark;
 
 /// What is collected of all processors.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Merge {
     cut: Option<u64>,
     /// What waits, while what is out is replaced.
     spare: Vec<u8>,
+    /// The records that are stacks of those before them.
+    stacks: Option<Mark>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +38,7 @@ struct Slot {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    Record { start: usize, length: u32 },
+    Record { start: usize, length: u32, stack: Option<(usize, u32)> },
     Lost(Option<u64>),
 }
 
@@ -50,6 +53,8 @@ pub enum Merged<'a> {
         cpu: u32,
         /// Its bytes.
         data: &'a [u8],
+        /// Those of the record with its stack; empty if there is none.
+        stack: &'a [u8],
     },
     /// The kernel overwrote events of this processor, before this time.
     Lost {
@@ -63,6 +68,11 @@ pub enum Merged<'a> {
 }
 
 impl Merge {
+    /// From now on records with this mark are given out with the record before them of the same processor.
+    pub fn join_stacks(&mut self, stacks: Mark) {
+        self.stacks = Some(stacks);
+    }
+
     /// Adds a sub-buffer; the sub-buffers of a processor in their order. Returns how many records it has.
     ///
     /// # Errors
@@ -78,7 +88,12 @@ impl Merge {
             let event = event?;
             let start = self.bytes.len();
             self.bytes.extend_from_slice(event.data);
-            let what = What::Record { start, length: event.data.len() as u32 };
+            let length = event.data.len() as u32;
+            if self.stacks.is_some_and(|mark| mark.is_of(event.data)) {
+                self.join(cpu, (start, length));
+                continue;
+            }
+            let what = What::Record { start, length, stack: None };
             self.slots.push(Slot { time: event.time, cpu, what });
             self.newest = self.newest.max(event.time);
         }
@@ -103,8 +118,10 @@ impl Merge {
             let Slot { time, cpu, what } = *slot;
             out(match what {
                 What::Lost(count) => Merged::Lost { time, cpu, count },
-                What::Record { start, length } => {
-                    Merged::Record { time, cpu, data: &self.bytes[start..start + length as usize] }
+                What::Record { start, length, stack } => {
+                    let bytes = |(start, length): (usize, u32)| &self.bytes[start..start + length as usize];
+                    let stack = stack.map_or(&[][..], bytes);
+                    Merged::Record { time, cpu, data: bytes((start, length)), stack }
                 }
             });
         }
@@ -117,6 +134,21 @@ impl Merge {
         self.bytes.len()
     }
 
+    /// Adds a stack to the last record of its processor that has none: an interrupt may have written its own record and
+    /// stack between the two.
+    fn join(&mut self, cpu: u32, of: (usize, u32)) {
+        /// As many contexts interrupt one another, with room.
+        const NEAR: usize = 16;
+        let recent = self.slots.iter_mut().rev().filter(|slot| slot.cpu == cpu).take(NEAR);
+        let mut waiting = recent.filter_map(|slot| match &mut slot.what {
+            What::Record { stack: stack @ None, .. } => Some(stack),
+            _ => None,
+        });
+        if let Some(stack) = waiting.next() {
+            *stack = Some(of);
+        }
+    }
+
     fn lost(&mut self, time: u64, cpu: u32, count: Option<u64>) {
         self.slots.push(Slot { time, cpu, what: What::Lost(count) });
         self.newest = self.newest.max(time);
@@ -127,10 +159,14 @@ impl Merge {
         self.spare.clear();
         self.slots.drain(..from);
         for slot in &mut self.slots {
-            if let What::Record { start, length } = &mut slot.what {
-                let record = &self.bytes[*start..*start + *length as usize];
-                *start = self.spare.len();
-                self.spare.extend_from_slice(record);
+            if let What::Record { start, length, stack } = &mut slot.what {
+                for (start, length) in
+                    [(start, length)].into_iter().chain(stack.iter_mut().map(|(s, l)| (s, l)))
+                {
+                    let record = &self.bytes[*start..*start + *length as usize];
+                    *start = self.spare.len();
+                    self.spare.extend_from_slice(record);
+                }
             }
         }
         std::mem::swap(&mut self.bytes, &mut self.spare);

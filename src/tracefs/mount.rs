@@ -65,7 +65,9 @@ impl Tracefs {
 
     /// The text of a file; empty if it cannot be read.
     pub fn read(&self, name: &str) -> String {
-        std::fs::read(self.path(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        std::fs::read(self.path(name))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     /// Whether there is a file of this name.

@@ -66,7 +66,9 @@ fn define(tracefs: &Tracefs, features: Features, line: &str) -> Result<()> {
     tracefs.try_write(file, line).map_err(|error| {
         let path = tracefs.path(file);
         match reason(&tracefs.read("error_log"), line) {
-            Some(reason) => Error::new(ErrorKind::Unsupported, format!("the kernel refuses '{line}': {reason}")).at(&path),
+            Some(reason) => {
+                Error::new(ErrorKind::Unsupported, format!("the kernel refuses '{line}': {reason}")).at(&path)
+            }
             None => super::mount::refused(Path::new("/"), &path, &format!("define '{line}'"), &error),
         }
     })
@@ -183,7 +185,10 @@ mod tests {
     #[test]
     fn events_of_a_group_are_those_of_no_other() {
         let event = |line| event_of(line, "probeidx_1_2");
-        assert_eq!(event("r16:probeidx_1_2/vfs_read__return vfs_read arg1=$retval"), Some("vfs_read__return"));
+        assert_eq!(
+            event("r16:probeidx_1_2/vfs_read__return vfs_read arg1=$retval"),
+            Some("vfs_read__return")
+        );
         assert_eq!(event("p:probeidx_1_2/e /bin/sh:0x10"), Some("e"));
         assert_eq!(event("p:probeidx_1_22/e vfs_read"), None);
         assert_eq!(event("p:kprobes/p_vfs_read_0 vfs_read"), None);

@@ -112,6 +112,11 @@ impl Reader {
         &self.layout
     }
 
+    /// From now on records with this mark, which are stacks, are given out with the record before them.
+    pub fn join_stacks(&mut self, stacks: super::record::Mark) {
+        self.merge.join_stacks(stacks);
+    }
+
     /// Reads what all processors have, and gives out what is complete, in the order of time: see [`super::merge`]. The
     /// last reading gives out all.
     ///

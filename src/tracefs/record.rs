@@ -15,6 +15,24 @@ pub struct Formats {
     formats: Vec<Format>,
 }
 
+/// How records of one event are told from others.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    offset: usize,
+    size: usize,
+    id: u16,
+    order: Order,
+}
+
+impl Mark {
+    /// Whether a record is of the event.
+    #[inline]
+    pub fn is_of(&self, record: &[u8]) -> bool {
+        let kind = record.get(self.offset..).and_then(|rest| rest.get(..self.size));
+        kind.and_then(|kind| number(kind, self.order)) == Some(self.id.into())
+    }
+}
+
 impl Formats {
     /// The formats of some events.
     ///
@@ -50,6 +68,11 @@ impl Formats {
     /// The format at a position.
     pub fn format(&self, position: usize) -> &Format {
         &self.formats[position]
+    }
+    /// What tells the records of the event at a position from others.
+    pub fn mark(&self, position: usize) -> Mark {
+        let (offset, size) = self.kind;
+        Mark { offset, size, id: self.formats[position].id, order: self.order }
     }
     /// The byte order of the records.
     pub fn order(&self) -> Order {

@@ -67,7 +67,15 @@ mod tests {
         let own = SessionId::own(Path::new("/"));
         assert_eq!(SessionId::of_name(&own.group()), Some(own));
         assert_eq!(SessionId::of_name(&own.instance()), Some(own));
-        for other in ["probeidx", "probeidx_", "probeidx_dry_run", "probeidx_12", "probeidx_12_x", "my_1_2", "probeidx_-1_2"] {
+        for other in [
+            "probeidx",
+            "probeidx_",
+            "probeidx_dry_run",
+            "probeidx_12",
+            "probeidx_12_x",
+            "my_1_2",
+            "probeidx_-1_2",
+        ] {
             assert_eq!(SessionId::of_name(other), None, "{other}");
         }
     }

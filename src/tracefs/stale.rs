@@ -42,7 +42,8 @@ mod tests {
         // A folder of a file system that is not empty cannot be removed, as an instance that is in use cannot.
         std::fs::write(tracing.join("instances").join(open).join("trace_pipe"), "").unwrap();
         std::fs::write(tracing.join("trace"), "").unwrap();
-        let lines = format!("p:probeidx_999999999_5/e x\np:probeidx_999999998_5/e x\np:{}/e x\n", own.group());
+        let lines =
+            format!("p:probeidx_999999999_5/e x\np:probeidx_999999998_5/e x\np:{}/e x\n", own.group());
         std::fs::write(tracing.join("dynamic_events"), &lines).unwrap();
         let tracefs = Tracefs::find(root.path()).unwrap();
         let removed = remove(&tracefs, Path::new("/"));

@@ -73,7 +73,8 @@ pub fn plan(
         let view = index.view()?;
         let specs = event::told_apart(&view, specs);
         let is_kernel = kernel.as_ref().is_some_and(|(known, _)| *known == path);
-        let overlay = live.as_ref().filter(|_| is_kernel).map(|live| Overlay::new(&view, live)).transpose()?;
+        let overlay =
+            live.as_ref().filter(|_| is_kernel).map(|live| Overlay::new(&view, live)).transpose()?;
         let asked = Asked {
             group: question.group,
             running: overlay.as_ref(),
@@ -112,7 +113,11 @@ fn running(live: &Live, args: &Trace, config: &Config) -> Result<(PathBuf, Arc<I
     let found = find(live, config);
     let why = match found {
         Ok(found) => return Ok(found),
-        Err(why) if matches!(why.kind(), ErrorKind::NoIndex | ErrorKind::Mismatch | ErrorKind::IndexTooOld) => why,
+        Err(why)
+            if matches!(why.kind(), ErrorKind::NoIndex | ErrorKind::Mismatch | ErrorKind::IndexTooOld) =>
+        {
+            why
+        }
         Err(why) => return Err(why),
     };
     if args.no_build || args.dry_run || config.db.is_file() {
@@ -139,7 +144,8 @@ fn find(live: &Live, config: &Config) -> Result<(PathBuf, Arc<Index>)> {
             drop(view);
             is_right.then_some(opened)
         };
-        if let Some((path, index)) = of_store.into_iter().flatten().find_map(|p| is_right(&p).map(|i| (p, i))) {
+        if let Some((path, index)) = of_store.into_iter().flatten().find_map(|p| is_right(&p).map(|i| (p, i)))
+        {
             Overlay::new(&index.view()?, live)?;
             return Ok((path, index));
         }
@@ -149,7 +155,10 @@ fn find(live: &Live, config: &Config) -> Result<(PathBuf, Arc<Index>)> {
     let index = config.open(&path)?;
     Overlay::new(&index.view()?, live).map_err(|_| {
         let id = live.build_id.as_deref().unwrap_or("unknown");
-        let what = format!("the index is of another build than the kernel {} that runs, build id {id}", live.release);
+        let what = format!(
+            "the index is of another build than the kernel {} that runs, build id {id}",
+            live.release
+        );
         Error::new(ErrorKind::Mismatch, what).at(&path)
     })?;
     Ok((path, index))

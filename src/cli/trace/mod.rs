@@ -1,6 +1,8 @@
 //! `probeidx trace`
 mod chosen;
 mod only;
+mod printer;
+mod records;
 mod session;
 mod signals;
 mod steps;
@@ -52,7 +54,12 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
             note(config, &format!("removed what {left} left in tracefs"));
         }
     }
-    let question = chosen::Question { specs: &specs, arguments: &arguments, condition: condition.as_ref(), group: &group };
+    let question = chosen::Question {
+        specs: &specs,
+        arguments: &arguments,
+        condition: condition.as_ref(),
+        group: &group,
+    };
     let chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
     if chosen.plan.events.is_empty() {
         return refused(&chosen, config);

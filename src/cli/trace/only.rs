@@ -37,7 +37,9 @@ fn of_cgroup(asked: &Path) -> Result<Vec<u32>> {
     let is_cgroup = |path: &&PathBuf| path.join("cgroup.procs").exists();
     let Some(folder) = places.iter().find(is_cgroup) else {
         let error = Error::new(ErrorKind::NoMatch, "no such cgroup: there is no cgroup.procs").at(asked);
-        return Err(error.hint("name its folder below /sys/fs/cgroup; /proc/PID/cgroup has that of a process"));
+        return Err(
+            error.hint("name its folder below /sys/fs/cgroup; /proc/PID/cgroup has that of a process")
+        );
     };
     let mut threads = vec![];
     let mut folders = vec![folder.clone()];
@@ -46,13 +48,18 @@ fn of_cgroup(asked: &Path) -> Result<Vec<u32>> {
         let text = ["cgroup.threads", "tasks", "cgroup.procs"]
             .into_iter()
             .find_map(|name| std::fs::read_to_string(folder.join(name)).ok());
-        threads.extend(text.unwrap_or_default().lines().filter_map(|line| line.parse::<u32>().ok()).filter(|t| *t > 0));
+        threads.extend(
+            text.unwrap_or_default().lines().filter_map(|line| line.parse::<u32>().ok()).filter(|t| *t > 0),
+        );
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         folders.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
     }
     if threads.is_empty() {
-        let error = Error::new(ErrorKind::NoMatch, "no process of this PID namespace is in the cgroup").at(folder);
-        return Err(error.hint("the kernel filters by threads, not by cgroups: start what is to be traced first"));
+        let error =
+            Error::new(ErrorKind::NoMatch, "no process of this PID namespace is in the cgroup").at(folder);
+        return Err(
+            error.hint("the kernel filters by threads, not by cgroups: start what is to be traced first")
+        );
     }
     Ok(threads)
 }

@@ -192,14 +192,14 @@ impl Condition {
 
 impl Test {
     fn text(&self, view: &View<'_>, field: &dyn Fn(&Argument) -> Option<Field>) -> Result<String> {
-        let cannot = |what: String| {
-            Error::new(ErrorKind::Usage, format!("the kernel's filter cannot say it: {what}"))
-        };
+        let cannot =
+            |what: String| Error::new(ErrorKind::Usage, format!("the kernel's filter cannot say it: {what}"));
         let (written, field) = match &self.operand {
             Operand::Common("comm") => ("$comm", Field { name: "comm".to_owned(), holds: Holds::Text }),
-            Operand::Common(name) => {
-                (*name, Field { name: (*name).to_owned(), holds: Holds::Number { bits: 32, is_signed: true } })
-            }
+            Operand::Common(name) => (
+                *name,
+                Field { name: (*name).to_owned(), holds: Holds::Number { bits: 32, is_signed: true } },
+            ),
             Operand::Argument(argument) => {
                 let text = argument.text.as_str();
                 let known = field(argument).ok_or_else(|| cannot(format!("no field has {text}")))?;

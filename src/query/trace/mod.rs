@@ -21,10 +21,17 @@
 //!
 //! A record has `__probe_ip`. Less the run-time address of `_text`, it is the address of one [`Copy`]: the line that is
 //! printed says `blk_account_io_start in blk_mq_submit_bio`, and `req->__data_len=4096`.
+pub mod calls;
 pub mod definition;
+pub mod errno;
 pub mod filter;
+pub mod histogram;
+pub mod names;
 pub mod plan;
+pub mod record;
 pub mod shown;
+pub mod tally;
+pub mod trigger;
 pub mod well_known;
 
 use shown::Shown;

@@ -118,7 +118,9 @@ impl<'w> Planner<'w> {
                         At::Code(p) => self.code(view, p, probe.filter, name, &fetched, asked),
                         At::Trace(traced) => self.tracepoint(view, traced, name, &fetched, asked),
                         At::Nowhere => self.leave(nowhere("it is at no place of the kernel")),
-                        At::Unindexed => self.leave(nowhere("it is in a program, which a kernel's index has not")),
+                        At::Unindexed => {
+                            self.leave(nowhere("it is in a program, which a kernel's index has not"))
+                        }
                     }
                 }
             }
@@ -253,7 +255,12 @@ impl<'w> Planner<'w> {
         let (system, name) = (text(t.system()), text(t.name()));
         let own = if system.is_empty() { name.clone() } else { format!("{system}:{name}") };
         let subject = alias.unwrap_or_else(|| own.clone());
-        let left = |why: String, instead: Option<String>| LeftOut { subject: subject.clone(), what: own.clone(), why, instead };
+        let left = |why: String, instead: Option<String>| LeftOut {
+            subject: subject.clone(),
+            what: own.clone(),
+            why,
+            instead,
+        };
         self.known.extend(traced.values.iter().filter(|v| v.role != Role::Local).map(|v| v.name.clone()));
         let wants_parameters = traced.values.iter().any(|v| v.is_asked && v.role == Role::Parameter);
         let values = Values::new(&traced.values, fetched);
@@ -261,7 +268,8 @@ impl<'w> Planner<'w> {
             let definition = match &traced.definition {
                 Ok(definition) => definition.clone(),
                 Err(why) => {
-                    let fields: Vec<_> = t.fields().into_iter().flatten().map(|f| text(view.string(f.name))).collect();
+                    let fields: Vec<_> =
+                        t.fields().into_iter().flatten().map(|f| text(view.string(f.name))).collect();
                     let instead = (!fields.is_empty()).then(|| format!("its fields: {}", fields.join(", ")));
                     return self.leave(left(why.clone(), instead));
                 }
@@ -270,7 +278,8 @@ impl<'w> Planner<'w> {
                 return self.leave(left(why, None));
             }
             let event = self.names.free(&name);
-            let definition = definition.replacen(&format!("probeidx/{name} "), &format!("{}/{event} ", asked.group), 1);
+            let definition =
+                definition.replacen(&format!("probeidx/{name} "), &format!("{}/{event} ", asked.group), 1);
             self.plan.events.push(Event {
                 kind: Kind::Tracepoint,
                 group: asked.group.to_owned(),
@@ -301,7 +310,11 @@ impl<'w> Planner<'w> {
         let holds = |name: &str| {
             all.iter().find(|f| view.string(f.name) == name.as_bytes()).map(|f| Field {
                 name: name.to_owned(),
-                holds: of_field(view.string(f.type_name), f.size.get().into(), f.flags.get() & EventFieldRecord::SIGNED != 0),
+                holds: of_field(
+                    view.string(f.type_name),
+                    f.size.get().into(),
+                    f.flags.get() & EventFieldRecord::SIGNED != 0,
+                ),
             })
         };
         let root = |argument: &Argument| match &argument.source {
@@ -325,7 +338,12 @@ impl<'w> Planner<'w> {
             group: system,
             name,
             subject,
-            copies: vec![Copy { definition: None, place: None, inlined_into: vec![], unreadable: values.unreadable() }],
+            copies: vec![Copy {
+                definition: None,
+                place: None,
+                inlined_into: vec![],
+                unreadable: values.unreadable(),
+            }],
             columns: columns.collect(),
             filter,
         });
@@ -362,7 +380,8 @@ struct Values<'f> {
 
 impl<'f> Values<'f> {
     fn new(values: &[ValueAt], fetched: &'f Fetched) -> Self {
-        let is_here = |v: &&ValueAt| v.is_asked && (!fetched.by_default || is_default(v) || !fetched.is_printed(v));
+        let is_here =
+            |v: &&ValueAt| v.is_asked && (!fetched.by_default || is_default(v) || !fetched.is_printed(v));
         let all: Vec<ValueAt> = values.iter().filter(is_here).cloned().collect();
         let mut named = arguments(&all).into_iter();
         let fetches = all.iter().map(|v| v.fetch.as_ref().and_then(|_| named.next())).collect();
@@ -383,7 +402,11 @@ impl<'f> Values<'f> {
         let printed = self.each().filter(|(v, _)| self.fetched.is_printed(v));
         let column = |(v, fetch): (&ValueAt, Option<&str>)| {
             let (field, _) = fetch?.split_once('=')?;
-            Some(Column { name: column_name(self.fetched, v), field: field.to_owned(), shown: shown(view, v, fetch?) })
+            Some(Column {
+                name: column_name(self.fetched, v),
+                field: field.to_owned(),
+                shown: shown(view, v, fetch?),
+            })
         };
         printed.filter_map(column).collect()
     }
@@ -444,7 +467,9 @@ fn shown(_view: &View<'_>, value: &ValueAt, fetch: &str) -> Shown {
     match Holds::of_fetch(fetch) {
         Holds::Number { is_signed: true, .. } if value.role == Role::Return => Shown::Result,
         _ if fetch.ends_with(":symbol") => Shown::Address,
-        Holds::Number { .. } if value.type_name.as_ref().is_some_and(|name| name.ends_with('*')) => Shown::Address,
+        Holds::Number { .. } if value.type_name.as_ref().is_some_and(|name| name.ends_with('*')) => {
+            Shown::Address
+        }
         holds => shown_as(holds),
     }
 }
@@ -509,7 +534,9 @@ fn instead(alternative: &Alternative<'_>) -> Option<String> {
         Alternative::Mechanism("kprobe") => Some("SystemTap takes it (register_kprobe)".to_owned()),
         Alternative::Mechanism(_) => Some("ftrace takes it (fprobe)".to_owned()),
         Alternative::BeforeLoading => None,
-        Alternative::ReturnOf(function) => Some(format!("trace {}%return, of which it is a part", text(function))),
+        Alternative::ReturnOf(function) => {
+            Some(format!("trace {}%return, of which it is a part", text(function)))
+        }
     }
 }
 

@@ -124,6 +124,9 @@ mod tests {
     fn open_flags_are_those_of_the_machine() {
         assert_eq!(value("O_DIRECT", 62), Some(0x4000));
         assert_eq!(value("O_DIRECT", 183), Some(0x10000));
-        assert_eq!((value("ENOENT", 62), value("NULL", 62), value("O_DIRECTIONS", 62)), (Some(2), Some(0), None));
+        assert_eq!(
+            (value("ENOENT", 62), value("NULL", 62), value("O_DIRECTIONS", 62)),
+            (Some(2), Some(0), None)
+        );
     }
 }

@@ -34,7 +34,8 @@ pub fn summary(plan: &Plan) -> Vec<String> {
             }
         }
         for (name, why, count) in unread {
-            let where_ = if count == planted { String::new() } else { format!(" in {count} of {planted} places") };
+            let where_ =
+                if count == planted { String::new() } else { format!(" in {count} of {planted} places") };
             lines.push(printable(&format!("{subject}: without {name}{where_}: {why}")).into_owned());
         }
     }
@@ -44,7 +45,11 @@ pub fn summary(plan: &Plan) -> Vec<String> {
 /// The subjects of events, then those that have none; each once.
 fn subjects(plan: &Plan) -> Vec<&str> {
     let mut subjects: Vec<&str> = vec![];
-    let all = plan.events.iter().map(|e| e.subject.as_str()).chain(plan.left_out.iter().map(|l| l.subject.as_str()));
+    let all = plan
+        .events
+        .iter()
+        .map(|e| e.subject.as_str())
+        .chain(plan.left_out.iter().map(|l| l.subject.as_str()));
     for subject in all {
         if !subjects.contains(&subject) {
             subjects.push(subject);

@@ -28,7 +28,7 @@ fn add(merge: &mut Merge, cpu: u32, times: &[u64], lost: u64) {
 fn give(merge: &mut Merge, is_last: bool) -> Vec<(u64, u32)> {
     let mut out = vec![];
     merge.give(is_last, &mut |given| {
-        let Merged::Record { time, cpu, data } = given else { return };
+        let Merged::Record { time, cpu, data, .. } = given else { return };
         assert_eq!(data, u32::to_ne_bytes(time as u32), "the bytes are those of the record");
         out.push((time, cpu));
     });

@@ -131,7 +131,7 @@ fn records_are_what_the_kernel_prints() {
         }
         let mut lines = vec![];
         merge.give(true, &mut |given| match given {
-            Merged::Record { time, cpu, data } => lines.push(line(&formats, time, cpu, data)),
+            Merged::Record { time, cpu, data, .. } => lines.push(line(&formats, time, cpu, data)),
             Merged::Lost { .. } => panic!("none was lost"),
         });
         let printed = printed(&text(kernel, "trace"));

@@ -59,7 +59,8 @@ impl<'t> Parser<'t> {
 
     fn cannot(&self, what: &str) -> Error {
         let column = self.text[..self.at].chars().count() + 1;
-        let what = format!("--if '{}', column {column}: the kernel's filter cannot say it: {what}", self.text);
+        let what =
+            format!("--if '{}', column {column}: the kernel's filter cannot say it: {what}", self.text);
         Error::new(ErrorKind::Usage, what)
     }
 
@@ -212,7 +213,8 @@ impl<'t> Parser<'t> {
             _ => {}
         }
         let at = Parser { at: start, ..*self };
-        if operand.contains([' ', '+', '*', '/', '%', '^']) && !operand.starts_with(['(', '%', '+', '-', '@']) {
+        if operand.contains([' ', '+', '*', '/', '%', '^']) && !operand.starts_with(['(', '%', '+', '-', '@'])
+        {
             return Err(at.cannot("it compares a field with a constant, and computes nothing"));
         }
         let mut argument = argument::parse(operand)?;
