@@ -1,5 +1,6 @@
 //! `probeidx trace`
 mod chosen;
+mod guard;
 mod only;
 mod printer;
 mod records;
@@ -14,16 +15,19 @@ use super::note;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::runtime::overlay::Overlay;
 use crate::query::spec;
 use crate::query::spec::argument::{self, Argument};
 use crate::query::trace::Plan;
 use crate::query::trace::filter::Condition;
+use crate::query::trace::names::{IndexNames, NoNames};
 use crate::render::trace::plan::{as_shell, summary};
 use crate::tracefs::mount::Tracefs;
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
 use std::io::Write;
 use std::path::Path;
+use session::Session;
 use steps::Steps;
 
 /// The names of the session in a dry run.
@@ -70,7 +74,15 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         return print(&steps, &tracefs, &instance, config, out);
     }
     summary(&chosen.plan).iter().for_each(|line| note(config, line));
-    session::run(&tracefs, session, &chosen, &steps, args, config, out)
+    let running = Session { tracefs: &tracefs, chosen: &chosen, args, config };
+    match &chosen.kernel {
+        Some((index, live)) => {
+            let view = index.view()?;
+            let loaded = Overlay::new(&view, live)?.into_loaded();
+            running.run(session, &steps, &mut IndexNames::new(&view, &loaded), out)
+        }
+        None => running.run(session, &steps, &mut NoNames::default(), out),
+    }
 }
 
 /// What `--if` and `--comm` ask for.

@@ -405,7 +405,7 @@ impl<'f> Values<'f> {
             Some(Column {
                 name: column_name(self.fetched, v),
                 field: field.to_owned(),
-                shown: shown(view, v, fetch?),
+                shown: shown(view, self.fetched, v, fetch?),
             })
         };
         printed.filter_map(column).collect()
@@ -463,14 +463,20 @@ fn column_name(fetched: &Fetched, value: &ValueAt) -> String {
     }
 }
 
-fn shown(_view: &View<'_>, value: &ValueAt, fetch: &str) -> Shown {
-    match Holds::of_fetch(fetch) {
-        Holds::Number { is_signed: true, .. } if value.role == Role::Return => Shown::Result,
-        _ if fetch.ends_with(":symbol") => Shown::Address,
-        Holds::Number { .. } if value.type_name.as_ref().is_some_and(|name| name.ends_with('*')) => {
-            Shown::Address
-        }
-        holds => shown_as(holds),
+/// How a value is shown: as its type, or as the type that the user gave.
+fn shown(view: &View<'_>, fetched: &Fetched, value: &ValueAt, fetch: &str) -> Shown {
+    let kind = fetch.rsplit_once(':').map_or("", |(_, kind)| kind);
+    let is_cast = fetched.arguments.iter().any(|a| a.text == value.name && a.cast.is_some());
+    let is_pointer = value.plan.as_ref().is_some_and(|plan| plan.is_pointer);
+    match value.type_id {
+        Some(_) if is_pointer && !is_cast => Shown::Address,
+        Some(type_id) if !is_cast => match Shown::of_type(view, Some(type_id), value.role == Role::Return) {
+            // A string was fetched of an array of characters.
+            _ if kind == "string" => Shown::Text,
+            shown => shown,
+        },
+        _ if fetch.ends_with("$comm") => Shown::Text,
+        _ => Shown::of_cast(kind).unwrap_or(Shown::Hexadecimal),
     }
 }
 
