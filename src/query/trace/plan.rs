@@ -356,11 +356,16 @@ fn defaults(view: &View<'_>, spec: &Spec, asked: Asked<'_>) -> Result<Vec<Argume
     let mut names: Vec<String> = vec![];
     let wanted = Wanted { running: asked.running, ..Wanted::default() };
     answers(view, spec, wanted, &mut |answer| {
-        if let Answer::Code(..) | Answer::Alias(Probe { place: At::Code(_), .. }) = &answer {
-            for value in answer.values().iter().filter(|v| is_default(v)) {
-                if !names.contains(&value.name) {
-                    names.push(value.name.clone());
-                }
+        let is_return = match &answer {
+            Answer::Code(_, filter) => *filter == Filter::Return,
+            Answer::Alias(Probe { place: At::Code(_), filter, .. }) => *filter == Filter::Return,
+            Answer::Alias(_) | Answer::Tracepoint(_) => return Ok(()),
+        };
+        // What was passed is gone at the return, on kernels that do not save it: who did not ask is not told.
+        let is_wanted = |v: &&ValueAt| is_default(v) && (!is_return || v.fetch.is_some());
+        for value in answer.values().iter().filter(is_wanted) {
+            if !names.contains(&value.name) {
+                names.push(value.name.clone());
             }
         }
         Ok(())
