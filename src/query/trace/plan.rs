@@ -62,6 +62,8 @@ struct Fetched {
     arguments: Vec<Argument>,
     /// How many are printed.
     printed: usize,
+    /// What the condition needs, by its text.
+    compared: Vec<String>,
     /// Whether the user named none, so that these are parameters and the value returned.
     by_default: bool,
     /// `.maxactive(N)`
@@ -92,14 +94,16 @@ impl<'w> Planner<'w> {
             false => self.arguments.to_vec(),
         };
         let printed = arguments.len();
-        for compared in self.condition.map(Condition::arguments).unwrap_or_default() {
-            if !arguments.iter().any(|a| is_same(a, compared)) {
-                arguments.push(compared.clone());
+        let compared = self.condition.map(Condition::arguments).unwrap_or_default();
+        for argument in &compared {
+            if !arguments.iter().any(|a| a.text == argument.text) {
+                arguments.push((*argument).clone());
             }
         }
+        let compared = compared.iter().map(|a| a.text.clone()).collect();
         let running = asked.running;
         let wanted = Wanted { locals: false, lines: false, arguments: &arguments.clone(), running };
-        let fetched = Fetched { arguments, printed, by_default, maxactive };
+        let fetched = Fetched { arguments, printed, compared, by_default, maxactive };
         let mut found = false;
         answers(view, spec, wanted, &mut |answer| {
             found = true;
@@ -385,8 +389,8 @@ struct Values<'f> {
 
 impl<'f> Values<'f> {
     fn new(values: &[ValueAt], fetched: &'f Fetched) -> Self {
-        let is_here =
-            |v: &&ValueAt| v.is_asked && (!fetched.by_default || is_default(v) || !fetched.is_printed(v));
+        let is_compared = |v: &ValueAt| fetched.compared.contains(&v.name);
+        let is_here = |v: &&ValueAt| v.is_asked && (!fetched.by_default || is_default(v) || is_compared(v));
         let all: Vec<ValueAt> = values.iter().filter(is_here).cloned().collect();
         let mut named = arguments(&all).into_iter();
         let fetches = all.iter().map(|v| v.fetch.as_ref().and_then(|_| named.next())).collect();
@@ -399,7 +403,7 @@ impl<'f> Values<'f> {
 
     /// Why the condition cannot be decided here.
     fn uncompared(&self) -> Option<String> {
-        let (v, _) = self.each().find(|(v, fetch)| !self.fetched.is_printed(v) && fetch.is_none())?;
+        let (v, _) = self.each().find(|(v, fetch)| fetch.is_none() && self.fetched.compared.contains(&v.name))?;
         Some(format!("{}, which the condition needs: {}", v.name, reason(v)))
     }
 
@@ -436,10 +440,6 @@ impl Fetched {
     fn is_printed(&self, value: &ValueAt) -> bool {
         self.arguments[..self.printed].iter().any(|a| a.text == value.name)
     }
-}
-
-fn is_same(one: &Argument, other: &Argument) -> bool {
-    one.text == other.text
 }
 
 /// Whether a value is printed if nothing is asked for.
