@@ -59,7 +59,8 @@ pub mod policy;
 #[doc(hidden)]
 pub mod tapset;
 #[cfg(feature = "cli")]
-mod tracefs;
+#[doc(hidden)]
+pub mod tracefs;
 
 #[cfg(feature = "build")]
 mod btf;

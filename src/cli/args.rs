@@ -7,6 +7,7 @@ mod indexes;
 mod places;
 mod scripts;
 mod shell;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub use indexes::{Build, Capture, Diff, History, Stats};
 pub use places::{Blacklist, Bpf, Callers, Find, Format, Lines, Offered, Resolve, Type};
 pub use scripts::{Check, Runs, Tapset};
 pub use shell::{Complete, Completions, Man, Serve, Shell};
+pub use trace::Trace;
 
 /// Where exactly can I probe this kernel, and what can I read there?
 #[derive(Clone, Debug, Parser)]
@@ -101,6 +103,8 @@ pub enum Command {
     Check(Check),
     /// Show the aliases, functions and macros of SystemTap's tapsets
     Tapset(Tapset),
+    /// Trace functions, inlined copies, lines, tracepoints and aliases on the running kernel, and leave nothing there
+    Trace(Trace),
     /// List where the kernel refuses kprobes, and why
     Blacklist(Blacklist),
     /// List what the kernel offers to BPF programs: kfuncs, helpers, LSM hooks, iterators, struct_ops, maps
@@ -146,6 +150,7 @@ const EXAMPLES: &str = "Examples:
   probeidx type 'struct file'             how a struct is laid out
   probeidx addr vfs_read+0x9c             the function and line of an address
   dmesg | probeidx decode                 an oops with functions and lines
+  probeidx trace do_open --duration 10s   the calls, the inlined ones too, as they happen
 
 Exit codes:
   0  found or done

@@ -33,6 +33,7 @@ mod serve;
 mod source;
 mod streams;
 mod tapset;
+mod trace;
 mod types;
 mod why_not;
 
@@ -88,6 +89,10 @@ fn dispatch(args: &Args) -> Result<Outcome> {
             let config = Config::new(&args.global)?;
             output::to_stdout(Passing::Text, |out| fleet::run(asked, &config, out))
         }
+        Command::Trace(asked) => {
+            let config = Config::new(&args.global)?;
+            output::to_stdout(Passing::Text, |out| trace::run(asked, &config, out))
+        }
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
@@ -129,6 +134,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         | Command::Fleet(_)
         | Command::Capture(_)
         | Command::Serve(_)
+        | Command::Trace(_)
         | Command::Completions(_)
         | Command::Man(_) => Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index")),
     }

@@ -6,7 +6,7 @@ use crate::query::index::functions::Instance;
 use crate::query::index::{functions, user_object};
 use crate::query::resolve::placement::Placement;
 use crate::query::spec::Filter;
-use crate::query::value::{ValueAt, arguments};
+use crate::query::trace::definition::{self, Names, Signature};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
@@ -15,76 +15,20 @@ use std::io::{self, Write};
 /// The group of all our events.
 const GROUP: &str = "probeidx";
 
-/// The kernel's limit is 64 with the NUL (`MAX_EVENT_NAME_LEN`).
-const LONGEST_NAME: usize = 63;
-
-/// The kernel's limit for a definition (`trace_parse_run_command`, kernel/trace/trace.c).
-const LONGEST_LINE: usize = 4094;
-
 /// The definition of a probe at one place: `p:probeidx/do_open _text+3543965`. By default the event is named after the
 /// function.
 ///
 /// # Errors
 /// Why kprobe_events refuse it.
 pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Result<String, String> {
-    let is_return = filter == Filter::Return;
-    let verdict = p.verdicts.definition(is_return);
-    if let Some(reason) = verdict.reason() {
-        return Err(reason.name().to_owned());
-    }
-    let anchor = p.anchor.as_ref().ok_or("no anchor")?;
-    if !anchor.is_definable() {
-        return Err("the kernel ends a path at blanks and #".to_owned());
-    }
-    let plain = event_name(p, is_return);
-    let kind = if is_return { 'r' } else { 'p' };
-    let arguments: String = arguments(&p.values).iter().map(|a| format!(" {a}")).collect();
-    let line = format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain));
-    match line.len() {
-        0..=LONGEST_LINE => Ok(line),
-        length => Err(format!("the definition has {length} characters, and the kernel takes {LONGEST_LINE}")),
-    }
-}
-
-/// The names and types of the arguments, which all probes of an event must have in common.
-fn signature(values: &[ValueAt]) -> Vec<String> {
-    let of = |argument: String| match (argument.split_once('='), argument.rsplit_once(':')) {
-        (Some((name, _)), Some((_, kind))) => format!("{name}:{kind}"),
-        _ => argument,
-    };
-    arguments(values).into_iter().map(of).collect()
-}
-
-/// An event name that the kernel accepts: a C identifier. Return probes get a distinct name, because types must not be
-/// mixed. Lines get the suffix that perf uses, the distance from the declaration: `vfs_read_L17`.
-fn event_name(p: &Placement<'_>, is_return: bool) -> String {
-    let legal = |b: &u8| if b.is_ascii_alphanumeric() || *b == b'_' { char::from(*b) } else { '_' };
-    let mut name: String = p.function.iter().map(legal).collect();
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name.insert(0, '_');
-    }
-    let suffix = match (line(p), is_return) {
-        (Some(line), _) => format!("_{line}"),
-        (None, true) => "__return".to_owned(),
-        (None, false) => String::new(),
-    };
-    name.truncate(LONGEST_NAME - suffix.len());
-    name + &suffix
-}
-
-/// The line of a placement that was found by line: `L17` if it is 17 lines after the declaration; in another file, the
-/// line number.
-fn line(p: &Placement<'_>) -> Option<String> {
-    let source = p.source?;
-    let relative = source.line.checked_sub(p.line).filter(|_| source.file == p.file);
-    Some(format!("L{}", relative.unwrap_or(source.line)))
+    definition::definition(p, filter, &p.values, GROUP, name)
 }
 
 /// Writes definitions that cover functions: one event for each function, however many places and objects it has.
 /// Addresses that places share are defined once; a place that cannot be probed becomes a comment with the reason. The
 /// definitions only fit the indexed kernel, which the first line names.
 pub struct Writer {
-    names: HashSet<String>,
+    names: Names,
     event: Option<Event>,
     /// The number of definitions written.
     pub defined: usize,
@@ -95,7 +39,7 @@ struct Event {
     /// The name, file and line of the declaration.
     function: (Vec<u8>, Vec<u8>, u32),
     /// An event name for each signature: if an argument is missing, the probe belongs to another event.
-    names: Vec<(Vec<String>, String)>,
+    names: Vec<(Signature, String)>,
     object: ObjectId,
     /// The addresses in `object` that have a definition.
     addresses: HashSet<u32>,
@@ -118,7 +62,7 @@ impl Writer {
                 )?;
             }
         }
-        Ok(Self { names: HashSet::new(), event: None, defined: 0 })
+        Ok(Self { names: Names::default(), event: None, defined: 0 })
     }
 
     /// Writes a placement; those of one function are consecutive.
@@ -135,8 +79,8 @@ impl Writer {
             self.event = event;
         }
         let place = place(p);
-        let name = self.name(p, filter);
         let Some(event) = &mut self.event else { return Ok(()) };
+        let name = self.names.of(p, filter, &p.values, &mut event.names);
         let line = match definition(p, filter, Some(&name)) {
             Ok(line) => line,
             Err(why) => {
@@ -161,32 +105,6 @@ impl Writer {
         }
         self.defined += 1;
         writeln!(out, "{line}")
-    }
-
-    /// The name of the event for a placement.
-    fn name(&mut self, p: &Placement<'_>, filter: Filter) -> String {
-        let signature: Vec<String> = signature(&p.values).into_iter().chain(line(p)).collect();
-        let known = self.event.iter().flat_map(|e| &e.names).find(|(s, _)| *s == signature);
-        if let Some((_, name)) = known {
-            return name.clone();
-        }
-        let name = self.free_name(&event_name(p, filter == Filter::Return));
-        if let Some(event) = &mut self.event {
-            event.names.push((signature, name.clone()));
-        }
-        name
-    }
-
-    /// The name, with a number appended if another function's event has it.
-    fn free_name(&mut self, name: &str) -> String {
-        let numbered = (1..).map(|n| {
-            let number = format!("_{n}");
-            format!("{}{number}", &name[..name.len().min(LONGEST_NAME - number.len())])
-        });
-        let free = std::iter::once(name.to_owned()).chain(numbered).find(|n| !self.names.contains(n));
-        let free = free.unwrap_or_default();
-        self.names.insert(free.clone());
-        free
     }
 }
 

@@ -16,6 +16,7 @@ pub mod steps;
 pub mod tapset;
 pub mod tapset_definitions;
 pub mod text;
+pub mod trace;
 pub mod tracepoint;
 pub mod types;
 pub mod types_json;

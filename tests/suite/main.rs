@@ -12,6 +12,8 @@ mod hostile;
 mod indexing;
 mod layers;
 mod machines;
+#[cfg(feature = "cli")]
+mod ring;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod seeds;
 mod support;

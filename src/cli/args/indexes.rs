@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// `build`
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx build 6.1.0-50-cloud-amd64\n  \
                         probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
                         probeidx build linux-image-*.deb\n  \

@@ -22,7 +22,7 @@ pub struct Find {
     pub locals: bool,
 }
 
-const READABLE: &str = "What to read at each placement: file, name=s->name:string, a[2].b, \
+pub(super) const READABLE: &str = "What to read at each placement: file, name=s->name:string, a[2].b, \
                         ((struct tcp_sock *)sk)->snd_una, buf@user:ustring, $retval, %di:x32";
 
 /// `resolve`

@@ -21,7 +21,18 @@
 //!
 //! A record has `__probe_ip`. Less the run-time address of `_text`, it is the address of one [`Copy`]: the line that is
 //! printed says `blk_account_io_start in blk_mq_submit_bio`, and `req->__data_len=4096`.
+pub mod calls;
+pub mod definition;
+pub mod errno;
+pub mod filter;
+pub mod histogram;
+pub mod names;
+pub mod plan;
+pub mod record;
 pub mod shown;
+pub mod tally;
+pub mod trigger;
+pub mod well_known;
 
 use shown::Shown;
 
@@ -101,6 +112,9 @@ pub struct Place {
     pub module: Option<String>,
     /// The address as it is linked, as `resolve` prints it.
     pub address: u64,
+    /// Where it is in the kernel that runs, which is what `__probe_ip` has; `None` in a program, and in a plan for a
+    /// kernel that does not run here.
+    pub run_time: Option<u64>,
 }
 
 /// A value of a record.
@@ -117,6 +131,8 @@ pub struct Column {
 /// A place where nothing is planted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
+    /// What is traced, as [`Event::subject`] has it.
+    pub subject: String,
     /// The function, and the copy: `do_open in path_openat`.
     pub what: String,
     /// The reason: `jump-label`.

@@ -6,7 +6,7 @@ use probeidx_format::{SectionName, View};
 use std::ops::Range;
 
 /// The deepest chain of types; only damaged files have longer ones, which are cut.
-pub(super) const DEEPEST: u32 = 64;
+pub(in crate::query) const DEEPEST: u32 = 64;
 
 /// All definitions of `struct kmem_cache`, `union x`, `enum y`, or of `kmem_cache` of any kind, ordered by kind, file
 /// and line; if there is none, the declarations. Base types may be spelled as in C (`unsigned long`). Cost: a binary

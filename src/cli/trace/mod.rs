@@ -1,0 +1,141 @@
+//! `probeidx trace`
+mod chosen;
+mod guard;
+mod only;
+mod printer;
+mod records;
+mod session;
+mod signals;
+mod steps;
+
+use super::args::Trace;
+use super::config::Config;
+use super::exit::Outcome;
+use super::note;
+use super::output::failed;
+use super::why_not::nothing;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::runtime::overlay::Overlay;
+use crate::query::spec;
+use crate::query::spec::argument::{self, Argument};
+use crate::query::trace::Plan;
+use crate::query::trace::filter::Condition;
+use crate::query::trace::names::{IndexNames, NoNames};
+use crate::render::trace::plan::{as_shell, summary};
+use crate::tracefs::mount::Tracefs;
+use crate::tracefs::session_id::SessionId;
+use crate::tracefs::stale;
+use std::io::Write;
+use std::path::Path;
+use session::Session;
+use steps::Steps;
+
+/// The names of the session in a dry run.
+const DRY: &str = "probeidx.dry";
+const DRY_GROUP: &str = "probeidx_dry";
+
+/// Plans, plants, prints and removes.
+pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let specs = spec::parse(&args.spec)?;
+    let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
+    if arguments.len() > argument::MOST {
+        let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
+        return Err(Error::new(ErrorKind::Usage, what));
+    }
+    let condition = condition(args)?;
+    let is_elsewhere = args.dry_run && config.kernel.is_some();
+    let tracefs = match Tracefs::find(Path::new("/")) {
+        Err(_) if args.dry_run => Tracefs::usual(),
+        found => found?,
+    };
+    let session = SessionId::own(Path::new("/"));
+    let (group, instance) = match args.dry_run {
+        true => (DRY_GROUP.to_owned(), DRY.to_owned()),
+        false => (session.group(), session.instance()),
+    };
+    if !args.dry_run {
+        for left in stale::remove(&tracefs, Path::new("/")) {
+            note(config, &format!("removed what {left} left in tracefs"));
+        }
+    }
+    let question = chosen::Question {
+        specs: &specs,
+        arguments: &arguments,
+        condition: condition.as_ref(),
+        group: &group,
+    };
+    let chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
+    if chosen.plan.events.is_empty() {
+        return refused(&chosen, config);
+    }
+    let threads = only::threads(args)?;
+    let steps = Steps::of(&chosen.plan, &threads);
+    if args.dry_run {
+        return print(&steps, &tracefs, &instance, config, out);
+    }
+    summary(&chosen.plan).iter().for_each(|line| note(config, line));
+    let running = Session { tracefs: &tracefs, chosen: &chosen, args, config };
+    match &chosen.kernel {
+        Some((index, live)) => {
+            let view = index.view()?;
+            let loaded = Overlay::new(&view, live)?.into_loaded();
+            running.run(session, &steps, &mut IndexNames::new(&view, &loaded), out)
+        }
+        None => running.run(session, &steps, &mut NoNames::default(), out),
+    }
+}
+
+/// What `--if` and `--comm` ask for.
+fn condition(args: &Trace) -> Result<Option<Condition>> {
+    let asked = args.condition.as_deref().map(Condition::parse).transpose()?;
+    let comm = args.comm.as_deref().map(Condition::of_comm);
+    Ok(match (asked, comm) {
+        (Some(asked), Some(comm)) => Some(Condition::All(vec![comm, asked])),
+        (asked, comm) => asked.or(comm),
+    })
+}
+
+/// Nothing can be traced: the reasons.
+fn refused(chosen: &chosen::Chosen, config: &Config) -> Result<Outcome> {
+    let Plan { left_out, .. } = &chosen.plan;
+    if left_out.is_empty() {
+        return nothing(&chosen.absent, config);
+    }
+    let reason = |left: &crate::query::trace::LeftOut| {
+        let instead = left.instead.as_ref().map_or(String::new(), |i| format!("; instead: {i}"));
+        format!("{}: {}{instead}", left.what, left.why)
+    };
+    nothing(&left_out.iter().map(reason).collect::<Vec<_>>(), config)
+}
+
+/// Prints what would be written.
+fn print(
+    steps: &Steps<'_>,
+    tracefs: &Tracefs,
+    instance: &str,
+    config: &Config,
+    out: &mut dyn Write,
+) -> Result<Outcome> {
+    let features = crate::tracefs::features::Features::of(tracefs);
+    let folder = tracefs.path("instances").join(instance);
+    let mut line = |path: &Path, text: Option<&str>| {
+        let path = path.to_string_lossy();
+        let line = match (config.json, text) {
+            (true, Some(text)) => serde_json::json!({"path": path, "write": text}).to_string(),
+            (true, None) => serde_json::json!({"path": path, "make": true}).to_string(),
+            (false, Some(text)) => as_shell(&path, text),
+            (false, None) => format!("mkdir '{path}'"),
+        };
+        writeln!(out, "{line}").map_err(failed)
+    };
+    line(&folder, None)?;
+    line(&folder.join("tracing_on"), Some("0"))?;
+    for definition in &steps.definitions {
+        // Kernels have had it since 5.0.
+        line(&tracefs.path(features.file(definition).unwrap_or("dynamic_events")), Some(definition))?;
+    }
+    for (name, text) in &steps.writes {
+        line(&folder.join(name), Some(text))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,39 @@
+//! What is written to tracefs, in order.
+use crate::query::trace::Plan;
+
+/// The writes of a session: the definitions, then files of its instance.
+pub struct Steps<'p> {
+    /// For `dynamic_events` and the like.
+    pub definitions: Vec<&'p str>,
+    /// The name of a file in the instance, and the text.
+    pub writes: Vec<(String, String)>,
+}
+
+impl<'p> Steps<'p> {
+    /// Those of a plan, for all threads or for some. Filters come before anything is enabled, and all starts at once.
+    pub fn of(plan: &'p Plan, threads: &[u32]) -> Self {
+        let copies = plan.events.iter().flat_map(|event| &event.copies);
+        let definitions = copies.filter_map(|copy| copy.definition.as_deref()).collect();
+        let mut writes: Vec<(String, String)> = vec![];
+        let of_event = |event: &crate::query::trace::Event, file: &str| {
+            format!("events/{}/{}/{file}", event.group, event.name)
+        };
+        for event in &plan.events {
+            if let Some(filter) = &event.filter {
+                writes.push((of_event(event, "filter"), filter.clone()));
+            }
+        }
+        if !threads.is_empty() {
+            // Threads and processes that are started later (4.16).
+            writes.push(("options/event-fork".to_owned(), "1".to_owned()));
+        }
+        // The kernel takes less than a page in one write.
+        for some in threads.chunks(200) {
+            let some: Vec<String> = some.iter().map(u32::to_string).collect();
+            writes.push(("set_event_pid".to_owned(), some.join(" ")));
+        }
+        writes.extend(plan.events.iter().map(|event| (of_event(event, "enable"), "1".to_owned())));
+        writes.push(("tracing_on".to_owned(), "1".to_owned()));
+        Self { definitions, writes }
+    }
+}
