@@ -6,6 +6,7 @@
 //! - `kprobe:_text+3460314`: only without a vmlinux file, as `_text` has no size. It warns that `_text` is not traceable, and
 //!   attaches. In a list of several probes it makes no code for it.
 //! - `kprobe:MODULE:NAME`: no.
+//! - A function of a module that is not loaded: bpftrace ends, without the other probes too.
 //! - A name with several symbols: the kernel refuses it, as return probes know nothing but names.
 use super::super::{kprobe_events, printable, printable_bytes};
 use super::fetch::{Base, Fetched, Kind, Radix};
@@ -26,7 +27,10 @@ pub struct Writer {
     subject: String,
     machine: u16,
     word: u8,
-    text: Vec<u8>,
+    /// Of each object, in the order of the answers; that of the kernel and of modules that are loaded is for all.
+    parts: Vec<Part>,
+    /// The position of the part that is written.
+    current: usize,
     /// Whether there is an offset, which bpftrace does not leave to the kernel by itself.
     has_offset: bool,
     /// The object and declaration of the last heading.
@@ -37,13 +41,21 @@ pub struct Writer {
     pub probes: usize,
 }
 
+/// The probes of a module; without one, those that can be attached.
+struct Part {
+    module: Option<String>,
+    text: Vec<u8>,
+    probes: usize,
+}
+
 impl Writer {
     pub fn new(view: &View<'_>) -> Self {
         Self {
             subject: kprobe_events::subject(view),
             machine: view.machine(),
             word: view.address_size(),
-            text: vec![],
+            parts: vec![],
+            current: 0,
             has_offset: false,
             heading: None,
             points: HashSet::new(),
@@ -52,9 +64,11 @@ impl Writer {
     }
 
     pub fn placement(&mut self, p: &Placement<'_>, filter: Filter) -> io::Result<()> {
+        let is_loaded = p.running.as_ref().is_some_and(|running| running.loaded);
+        self.turn_to(p.module.filter(|_| !is_loaded).map(printable_bytes));
         let declaration = (p.object, p.function.to_vec(), p.file.to_vec(), p.line);
         if self.heading.as_ref() != Some(&declaration) {
-            kprobe_events::heading(p, filter, "// ", &mut self.text)?;
+            kprobe_events::heading(p, filter, "// ", self.text())?;
             self.heading = Some(declaration);
         }
         let is_return = filter == Filter::Return;
@@ -65,20 +79,20 @@ impl Writer {
         };
         let (point, has_offset) = match point {
             Ok(point) => point,
-            Err(why) => return writeln!(self.text, "// not probed: {place}: {why}"),
+            Err(why) => return writeln!(self.text(), "// not probed: {place}: {why}"),
         };
-        writeln!(self.text, "// {place}")?;
+        writeln!(self.text(), "// {place}")?;
         if !self.points.insert(point.clone()) {
-            return writeln!(self.text, "//   at an address that is probed already");
+            return writeln!(self.text(), "//   at an address that is probed already");
         }
         if is_kfunc(p) && !is_return {
             let name = p.by_name.map_or(String::new(), |n| printable_bytes(n.name));
-            writeln!(self.text, "//   also, with less overhead: kfunc:{name} (fentry:{name})")?;
+            writeln!(self.text(), "//   also, with less overhead: kfunc:{name} (fentry:{name})")?;
         }
         self.has_offset |= has_offset;
         for v in p.values.iter().filter(|v| v.is_asked && v.fetch.is_none()) {
             let why = v.location.as_deref().map_or(String::new(), |why| format!(", {why}"));
-            writeln!(self.text, "//   without {}: {}{}", printable(&v.name), v.state.name(), printable(&why))?;
+            writeln!(self.text(), "//   without {}: {}{}", printable(&v.name), v.state.name(), printable(&why))?;
         }
         let mut values = vec![];
         for argument in arguments(&p.values) {
@@ -86,7 +100,7 @@ impl Writer {
                 Ok(value) => values.push(value),
                 Err(why) => {
                     let name = argument.split('=').next().unwrap_or_default();
-                    writeln!(self.text, "//   without {}: {}", printable(name), printable(&why))?;
+                    writeln!(self.text(), "//   without {}: {}", printable(name), printable(&why))?;
                 }
             }
         }
@@ -102,24 +116,38 @@ impl Writer {
     /// The fields of the event's record; the parameters of the tracepoint are not among them.
     pub fn tracepoint(&mut self, traced: &TracepointValues<'_>) -> io::Result<()> {
         let t = &traced.tracepoint;
+        self.turn_to(None);
         let [system, name] = [t.system(), t.name()].map(printable_bytes);
         if !t.has_event() {
-            return writeln!(self.text, "// not probed: {name}: no event records it");
+            return writeln!(self.text(), "// not probed: {name}: no event records it");
         }
-        writeln!(self.text, "// {system}:{name}: the kernel's own event")?;
+        writeln!(self.text(), "// {system}:{name}: the kernel's own event")?;
         let mut values = vec![];
         for v in traced.values.iter().filter(|v| v.is_asked) {
             let fetched = v.fetch.as_deref().filter(|_| v.role == Role::Field);
             match fetched.and_then(|fetch| field(fetch, v.type_name.as_deref().unwrap_or_default())) {
                 Some(value) => values.push(value),
                 None => writeln!(
-                    self.text,
+                    self.text(),
                     "//   without {}: no field of the event that bpftrace prints",
                     printable(&v.name)
                 )?,
             }
         }
         self.probe(&format!("tracepoint:{system}:{name}"), &format!("{system}:{name}"), &values)
+    }
+
+    /// Goes on with the part of a module, or with that of what can be attached.
+    fn turn_to(&mut self, module: Option<String>) {
+        let known = self.parts.iter().position(|part| part.module == module);
+        self.current = known.unwrap_or_else(|| {
+            self.parts.push(Part { module, text: vec![], probes: 0 });
+            self.parts.len() - 1
+        });
+    }
+
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.parts[self.current].text
     }
 
     /// A probe that prints values, each a format and an expression.
@@ -130,7 +158,8 @@ impl Writer {
         let format = quoted(&format).replacen('"', "", 1);
         let format = &format[..format.len() - 1];
         self.probes += 1;
-        writeln!(self.text, "{point}\n{{\n\tprintf(\"{format}\\n\", comm, tid{expressions});\n}}")
+        self.parts[self.current].probes += 1;
+        writeln!(self.text(), "{point}\n{{\n\tprintf(\"{format}\\n\", comm, tid{expressions});\n}}")
     }
 
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
@@ -142,12 +171,39 @@ impl Writer {
         }
         writeln!(out, "// {}", self.subject)?;
         if self.has_offset {
-            writeln!(out, "// As root: BPFTRACE_VMLINUX=/dev/null bpftrace --unsafe FILE")?;
-            writeln!(out, "// That is for probes with offsets: the kernel checks them, so that bpftrace needs no vmlinux.")?;
+            writeln!(
+                out,
+                "// As root: BPFTRACE_VMLINUX=/dev/null bpftrace --unsafe FILE\n\
+                 // That is for probes with offsets: the kernel checks them, so that bpftrace needs no vmlinux."
+            )?;
         } else if self.probes > 0 {
             writeln!(out, "// As root: bpftrace FILE")?;
         }
-        out.write_all(&self.text)
+        // What can be attached at once does not fail with a module that is absent.
+        let is_first = |part: &Part| part.module.is_none() && part.probes > 0;
+        let has_first = self.parts.iter().any(is_first);
+        for part in &self.parts {
+            let Some(module) = part.module.as_ref().filter(|_| part.probes > 0) else {
+                out.write_all(&part.text)?;
+                continue;
+            };
+            match has_first {
+                false => {
+                    writeln!(out, "// Module {module} is to be loaded, or bpftrace attaches nothing.")?;
+                    out.write_all(&part.text)?;
+                }
+                true => {
+                    writeln!(
+                        out,
+                        "// Only if module {module} is loaded, or bpftrace attaches nothing (see also --live):"
+                    )?;
+                    for line in String::from_utf8_lossy(&part.text).lines() {
+                        writeln!(out, "{}{line}", if line.starts_with("//") { "" } else { "// " })?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A format with the name of the value, and the expression.

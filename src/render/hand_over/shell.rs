@@ -162,11 +162,21 @@ impl Writer {
             }
         }
         writeln!(out, "}}\ntrap remove EXIT\ntrap 'exit 130' INT\ntrap 'exit 143' HUP TERM")?;
+        // The kernel takes the end of a write for that of a line (`trace_parse_run_command`, 6.1): one write a line.
+        writeln!(
+            out,
+            "define() {{\n\
+             \twhile IFS= read -r line; do\n\
+             \t\tcase $line in '#'*) continue ;; esac\n\
+             \t\tprintf '%s\\n' \"$line\" >>\"$tracing/$1\" || {{ echo \"$0: not taken: $line\" >&2; exit 1; }}\n\
+             \tdone\n\
+             }}"
+        )?;
         for (file, events, lines) in files {
             match events.is_empty() {
                 true => out.write_all(lines)?,
                 false => {
-                    writeln!(out, "cat >>\"$tracing/{file}\" <<'END' || exit 1")?;
+                    writeln!(out, "define {file} <<'END'")?;
                     out.write_all(lines)?;
                     writeln!(out, "END")?;
                 }

@@ -40,6 +40,8 @@ pub enum Request {
     ByName { function: String },
     /// Load and attach each program of the BPF objects in a file of the machine, by objects.c.
     Objects { path: String },
+    /// Run a script of the machine, by tools.c.
+    Run { script: String },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -143,6 +145,9 @@ const ATTACH_TIME: u64 = 1;
 
 /// In seconds: a file may have a hundred programs, and the verifier goes through each.
 const OBJECTS_TIME: u64 = 20;
+
+/// In seconds: tools attach many probes, and each is a patch of the kernel's code.
+const RUN_TIME: u64 = 60;
 
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;
@@ -252,6 +257,7 @@ impl Machine {
         let requests: Vec<_> = requests.collect();
         let attached = requests.iter().filter(|r| matches!(r, Request::Attach { .. })).count() as u64;
         let files = requests.iter().filter(|r| matches!(r, Request::Objects { .. })).count() as u64;
+        let scripts = requests.iter().filter(|r| matches!(r, Request::Run { .. })).count() as u64;
         let (requests, count) = self.write(requests.into_iter());
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
         // arm64 is emulated several times as slowly.
@@ -266,7 +272,7 @@ impl Machine {
             &initrd,
             &told,
             &console,
-            Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME),
+            Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME + scripts * RUN_TIME),
         )?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
@@ -371,6 +377,7 @@ impl Machine {
                 Request::Attach { function } => writeln!(text, "b {function}"),
                 Request::ByName { function } => writeln!(text, "k {function}"),
                 Request::Objects { path } => writeln!(text, "o {path}"),
+                Request::Run { script } => writeln!(text, "x {script}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -430,6 +437,7 @@ impl Display for Request {
             Self::Attach { function } => write!(f, "fentry of {function}"),
             Self::ByName { function } => write!(f, "kprobe of {function}"),
             Self::Objects { path } => write!(f, "the objects of {path}"),
+            Self::Run { script } => write!(f, "the script {script}"),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }

@@ -4,6 +4,7 @@ mod captured;
 mod cases;
 mod entries;
 mod fetches;
+mod handed_over;
 mod initrd;
 mod limits;
 mod listed;

@@ -25,6 +25,15 @@ pub fn uprobed(program: &Path, architecture: Architecture) -> Result<Vec<u8>, St
     run(&mut gcc).and_then(|()| read(program))
 }
 
+/// `tools.c`, linked statically.
+pub fn tools(architecture: Architecture) -> Result<Vec<u8>, String> {
+    let folder = folder("tools")?;
+    let program = folder.join("tools");
+    let mut gcc = Command::new(architecture.compiler());
+    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source("tools.c"));
+    take(&mut gcc, &program, &folder)
+}
+
 /// `objects.c`, linked statically with libbpf: the one whose sources are in `$PROBEIDX_LIBBPF`, else the one that is installed.
 /// `$CFLAGS` and `$LDFLAGS` may say where libelf is.
 pub fn objects(architecture: Architecture) -> Result<Vec<u8>, String> {
