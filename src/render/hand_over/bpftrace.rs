@@ -22,6 +22,9 @@ use probeidx_format::{View, machine};
 use std::collections::HashSet;
 use std::io::{self, Write};
 
+/// More it attaches only if it is told to (0.17.0).
+const MOST_PROBES: usize = 512;
+
 /// Collects probes.
 pub struct Writer {
     subject: String,
@@ -163,21 +166,25 @@ impl Writer {
     }
 
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.has_offset {
-            // The kernel checks the offsets, and they were made from its own file.
-            writeln!(out, "#!/usr/bin/env -S BPFTRACE_VMLINUX=/dev/null bpftrace --unsafe")?;
-        } else if self.probes > 0 {
-            writeln!(out, "#!/usr/bin/env bpftrace")?;
+        if self.probes > 0 {
+            let most = match self.probes {
+                0..=MOST_PROBES => String::new(),
+                probes => format!("BPFTRACE_MAX_PROBES={probes} "),
+            };
+            let (vmlinux, option) = match self.has_offset {
+                true => ("BPFTRACE_VMLINUX=/dev/null ", " --unsafe"),
+                false => ("", ""),
+            };
+            let split = if most.is_empty() && vmlinux.is_empty() { "" } else { "-S " };
+            writeln!(out, "#!/usr/bin/env {split}{most}{vmlinux}bpftrace{option}")?;
+            writeln!(out, "// {}", self.subject)?;
+            writeln!(out, "// As root: {most}{vmlinux}bpftrace{option} FILE")?;
+        } else {
+            writeln!(out, "// {}", self.subject)?;
         }
-        writeln!(out, "// {}", self.subject)?;
         if self.has_offset {
-            writeln!(
-                out,
-                "// As root: BPFTRACE_VMLINUX=/dev/null bpftrace --unsafe FILE\n\
-                 // That is for probes with offsets: the kernel checks them, so that bpftrace needs no vmlinux."
-            )?;
-        } else if self.probes > 0 {
-            writeln!(out, "// As root: bpftrace FILE")?;
+            let why = "the kernel checks them, so that bpftrace needs no vmlinux";
+            writeln!(out, "// No vmlinux, and --unsafe, for probes with offsets: {why}.")?;
         }
         // What can be attached at once does not fail with a module that is absent.
         let is_first = |part: &Part| part.module.is_none() && part.probes > 0;

@@ -6,7 +6,6 @@ use super::parts;
 use crate::installed::{self, Architecture, Kernel, needed, say};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 /// A question; a part of what is recorded, for those that happen while the tools work.
 const SPECS: [(&[&str], Option<&str>); 10] = [
@@ -16,7 +15,7 @@ const SPECS: [(&[&str], Option<&str>); 10] = [
     (&["vfs_read%return", "$retval"], Some("retval=")),
     (&["vmlinux:type_show"], None),
     (&["fs/read_write.c:467", "ret"], None),
-    (&["@fs/pipe.c"], None),
+    (&["*@fs/pipe.c"], None),
     (&["vmlinux:kmalloc_array"], None),
     (&["sched:sched_switch", "prev_comm", "next_pid"], Some("sched_switch")),
     (&["overlay:ovl_fill_super"], None),
@@ -48,10 +47,14 @@ fn taken(kernel: &Kernel) {
                 "bpftrace" => {
                     let offsets = text.lines().next().is_some_and(|line| line.contains("BPFTRACE_VMLINUX"));
                     let set = if offsets { "BPFTRACE_VMLINUX=/dev/null " } else { "" };
-                    format!("{set}bpftrace --unsafe /{name} -c '/bin/busybox cat /proc/version'\n")
+                    // What it prints may be what it traces.
+                    format!(
+                        "{set}bpftrace --unsafe /{name} -c '/bin/busybox dd if=/proc/version' >out 2>&1\n\
+                         status=$?\nhead -c 20000 out\nexit $status\n"
+                    )
                 }
                 _ => format!(
-                    "rm -f perf.data trace.dat\nsh /{name} cat /proc/version || exit\n{}\n\
+                    "rm -f perf.data trace.dat\nsh /{name} dd if=/proc/version || exit\n{}\n\
                      if grep -q . /sys/kernel/tracing/kprobe_events; then echo 'left behind'; exit 1; fi\n",
                     if tool == "perf" { "perf script" } else { "trace-cmd report" }
                 ),
@@ -84,10 +87,7 @@ fn machine(kernel: &Kernel) -> Result<Machine, String> {
     let mut files: BTreeSet<String> = BTreeSet::from(["/bin/busybox".to_owned()]);
     for (_, program) in TOOLS {
         files.insert(program.to_owned());
-        let ran = Command::new("ldd").arg(program).output().map_err(|e| format!("ldd: {e}"))?;
-        let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let words = printed.split_ascii_whitespace().filter(|word| word.starts_with('/'));
-        files.extend(words.map(str::to_owned));
+        files.extend(parts::libraries(program.as_ref())?);
     }
     for file in files {
         let from = if Path::new(&file).exists() { file.clone() } else { format!("/usr{file}") };

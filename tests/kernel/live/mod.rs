@@ -12,6 +12,7 @@ mod named;
 mod objects;
 mod outcomes;
 mod parts;
+mod patched;
 mod row;
 mod sample;
 mod symbols;

@@ -30,7 +30,7 @@ static _Noreturn void end(void) {
 }
 
 static void run(unsigned number, const char *script) {
-    static char printed[1 << 20];
+    static char printed[64 << 20];
     size_t length = 0;
     int ends[2], status = 0;
     char line[64];
