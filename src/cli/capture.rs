@@ -5,8 +5,12 @@ use super::exit::Outcome;
 use super::note;
 use super::output::failed;
 use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::choose;
 use crate::live::Live;
+use crate::live::code::{self, Part};
 use crate::live::gather::gather;
+use crate::query::runtime::overlay::Overlay;
+use crate::query::runtime::patched;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -15,7 +19,8 @@ use std::path::Path;
 
 /// Writes a capture of the running kernel, and reports what is missing from it.
 pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let live = gather(&args.root)?;
+    let mut live = gather(&args.root)?;
+    add_code(&mut live, &args.root, config);
     for (what, why) in &live.missing {
         note(config, &format!("{what} is missing: {why}"));
     }
@@ -45,6 +50,36 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
     };
     writeln!(out, "{line}").map_err(failed)?;
     Ok(Outcome::Done)
+}
+
+/// Adds the code that was patched when the kernel started. The index says where that is.
+fn add_code(live: &mut Live, root: &Path, config: &Config) {
+    let of_index = || -> Result<(u16, Vec<Part>)> {
+        let paths = match config.db.is_file() {
+            true => vec![config.db.clone()],
+            false => choose(&config.db, Some(&live.release), None)?,
+        };
+        let none = || Error::new(ErrorKind::NoMatch, "no index of this kernel");
+        let index = config.open(paths.first().ok_or_else(none)?)?;
+        let view = index.view()?;
+        let overlay = Overlay::new(&view, live)?;
+        let parts = patched::parts(&view, &overlay).into_iter();
+        let part = |p: patched::PatchedPart| Part { function: p.function, addresses: p.addresses };
+        Ok((view.machine(), parts.map(part).collect()))
+    };
+    match of_index() {
+        Ok(_) if live.text.is_none() => {
+            live.missing.push(("code".to_owned(), "it is not known where the kernel lies".to_owned()));
+        }
+        Ok((machine, parts)) => code::add(live, root, machine, &parts),
+        Err(error) => {
+            let why = format!(
+                "an index of the kernel says which is patched, and there is none to ask: {}",
+                error.message()
+            );
+            live.missing.push(("code".to_owned(), why));
+        }
+    }
 }
 
 /// Larger than any capture.

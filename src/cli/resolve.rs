@@ -22,7 +22,8 @@ use crate::query::spec::argument::{self, Argument, Source};
 use crate::query::spec::{Filter, Point, Spec};
 use crate::query::systemtap::alias::{At, Probe};
 use crate::query::value::reader::{Role, State, ValueAt};
-use crate::render::{aliases as render, json, kprobe_events, printable, text, tracepoint};
+use crate::render::hand_over::{self, Recorder, Tool};
+use crate::render::{aliases as render, json, printable, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -55,6 +56,10 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         processes::name_kernel(config);
     }
     let is_one_of_several = asked.len() > 1;
+    if is_one_of_several && tool(format).is_some_and(Tool::is_program) {
+        let error = Error::new(ErrorKind::Usage, "what a tool takes is about one kernel");
+        return Err(error.hint("name it: --kernel RELEASE"));
+    }
     for (path, specs) in asked {
         let index = config.open(&path)?;
         let view = &index.view()?;
@@ -102,8 +107,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
             reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
-        } else if printer.is_without_definitions() {
-            reasons.push("kprobe_events take none of the places; see: probeidx resolve".to_owned());
+        } else if let Some(why) = printer.nothing() {
+            reasons.push(why.to_owned());
         } else if let Some(why) = nothing_read.filter(|_| !seen.contains(&false)) {
             reasons.push(why);
         } else {
@@ -112,6 +117,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         if let Some(at) = seen.iter().position(|s| !s).filter(|_| found) {
             return Err(no_variable(view, &specs, &arguments[at]));
         }
+        printer.finish(out).map_err(failed)?;
         if let Some(many) = printer.many() {
             out.flush().map_err(failed)?;
             note(config, &many);
@@ -179,6 +185,18 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
     Ok(outcome)
 }
 
+/// The tool that a format is for.
+fn tool(format: Format) -> Option<Tool> {
+    match format {
+        Format::KprobeEvents => Some(Tool::KprobeEvents),
+        Format::Perf => Some(Tool::Recorder(Recorder::Perf)),
+        Format::TraceCmd => Some(Tool::Recorder(Recorder::TraceCmd)),
+        Format::Bpftrace => Some(Tool::Bpftrace),
+        Format::C => Some(Tool::C),
+        Format::Text | Format::Stap | Format::Json => None,
+    }
+}
+
 /// Writes placements in one of the formats.
 struct Printer<'a> {
     view: &'a View<'a>,
@@ -187,7 +205,7 @@ struct Printer<'a> {
     style: text::Style,
     /// The declaration of the last heading: object, function, file and line.
     heading: Option<(ObjectId, Vec<u8>, Vec<u8>, u32)>,
-    definitions: Option<kprobe_events::Writer>,
+    handed_over: Option<hand_over::Writer>,
     /// The alias and point of the last heading.
     named: Option<(String, String)>,
     /// The name of the kernel, if there are several, to print above the first place.
@@ -206,7 +224,7 @@ impl<'a> Printer<'a> {
             format,
             style,
             heading: None,
-            definitions: None,
+            handed_over: None,
             named: None,
             above: None,
             placements: 0,
@@ -238,18 +256,22 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// What another tool takes, if the answer is for one.
+    fn hand_over(&mut self, out: &mut dyn Write) -> std::io::Result<Option<&mut hand_over::Writer>> {
+        let Some(tool) = tool(self.format) else { return Ok(None) };
+        let writer = match &mut self.handed_over {
+            Some(writer) => writer,
+            none => none.insert(hand_over::Writer::new(tool, self.view, out)?),
+        };
+        Ok(Some(writer))
+    }
+
     fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> std::io::Result<()> {
+        if let Some(writer) = self.hand_over(out)? {
+            return writer.placement(p, filter, out);
+        }
         match self.format {
             Format::Json => json::placement(self.view, &self.release, p, filter, out),
-            Format::KprobeEvents => {
-                let writer = match &mut self.definitions {
-                    Some(writer) => writer,
-                    none => none.insert(kprobe_events::Writer::new(self.view, out)?),
-                };
-                writer.placement(p, filter, out)
-            }
-            // The listing prints these.
-            Format::Stap => Ok(()),
             Format::Text => {
                 self.above(out)?;
                 self.placements += 1;
@@ -263,25 +285,22 @@ impl<'a> Printer<'a> {
                 }
                 text::placement(p, self.style, out)
             }
+            // The listing prints the points in SystemTap's spelling, and a tool got the others.
+            _ => Ok(()),
         }
     }
 
     fn tracepoint(&mut self, traced: &TracepointValues<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+        if let Some(writer) = self.hand_over(out)? {
+            return writer.tracepoint(traced, out);
+        }
         match self.format {
             Format::Json => tracepoint::json(self.view, &self.release, traced, out),
-            Format::KprobeEvents => {
-                let writer = match &mut self.definitions {
-                    Some(writer) => writer,
-                    none => none.insert(kprobe_events::Writer::new(self.view, out)?),
-                };
-                writer.defined += usize::from(tracepoint::definition(traced, out)?);
-                Ok(())
-            }
-            Format::Stap => Ok(()),
             Format::Text => {
                 self.above(out)?;
                 tracepoint::text_of(self.view, traced, self.style, out)
             }
+            _ => Ok(()),
         }
     }
 
@@ -308,9 +327,14 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether definitions were requested, and there are none.
-    fn is_without_definitions(&self) -> bool {
-        self.definitions.as_ref().is_some_and(|d| d.defined == 0)
+    /// Why the tool that was asked for has nothing to do.
+    fn nothing(&self) -> Option<&'static str> {
+        self.handed_over.as_ref().and_then(hand_over::Writer::nothing)
+    }
+
+    /// Writes what follows the last place.
+    fn finish(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
+        self.handed_over.as_mut().map_or(Ok(()), |writer| writer.finish(out))
     }
 }
 

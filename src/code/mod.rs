@@ -16,6 +16,7 @@ pub mod layout;
 pub mod marks;
 mod riscv64;
 mod rules;
+pub mod running;
 mod s390x;
 mod sites;
 pub mod system_calls;

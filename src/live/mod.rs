@@ -18,6 +18,9 @@
 //! ffffffffc0a31000 t ovl_open overlay                   those of modules, as /proc/kallsyms has them
 //! [refused]
 //! ffffffffa8000000 ffffffffa8000040 entry_SYSCALL_64    the blacklist of kprobes
+//! [code]
+//! ffffffffa7401230 9 0 3! 5                             patched code: where it lies, its length, and its instructions; those with
+//!                                                       ! or t (a trap) kprobes refuse
 //! [traced]
 //! vfs_read                                              functions with an ftrace site, and their module
 //! ovl_open overlay
@@ -26,9 +29,15 @@
 //! [end]
 //! ```
 //!
+//! Of code there is what an index of the kernel says is patched when it starts, but for what may be patched again.
+//!
 //! A part that could not be read is absent and listed in `missing`; without `[end]`, the file is incomplete.
 #[cfg(feature = "cli")]
+pub mod code;
+#[cfg(feature = "cli")]
 pub mod gather;
+#[cfg(feature = "cli")]
+mod kcore;
 mod text;
 
 use crate::error::Result;
@@ -52,6 +61,8 @@ pub struct Live {
     pub refused: Option<Vec<Refused>>,
     /// The names of functions with an ftrace site, with their module; `None` for functions of the kernel.
     pub traced: Option<FxHashSet<(String, Option<String>)>>,
+    /// The code that was patched when the kernel started, by address.
+    pub code: Option<Vec<Patched>>,
     /// What could not be read, and why.
     pub missing: Vec<(String, String)>,
 }
@@ -78,6 +89,26 @@ pub struct Symbol {
     pub letter: char,
 }
 
+/// Code that was patched when the kernel or the module started, as it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patched {
+    /// The run-time addresses.
+    pub addresses: Range<u64>,
+    /// The distances of its instructions from its start, ascending.
+    pub instructions: Vec<(u32, Instruction)>,
+}
+
+/// What kprobes make of an instruction by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// They take it.
+    Taken,
+    /// They refuse it.
+    Unsupported,
+    /// They refuse it if the kernel has that rule.
+    Trap,
+}
+
 /// A range of the kprobe blacklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
@@ -99,6 +130,16 @@ impl Live {
     /// The text of a capture.
     pub fn to_text(&self) -> Vec<u8> {
         text::print(self)
+    }
+    /// What is at an address of patched code; `None` if that was not captured, `Some(None)` if no instruction starts there. Cost: a
+    /// binary search.
+    pub fn instruction(&self, address: u64) -> Option<Option<Instruction>> {
+        let code = self.code.as_ref()?;
+        let after = code.partition_point(|patched| patched.addresses.start <= address);
+        let patched = code[..after].last().filter(|patched| patched.addresses.contains(&address))?;
+        let distance = address - patched.addresses.start;
+        let found = patched.instructions.iter().find(|(at, _)| u64::from(*at) == distance);
+        Some(found.map(|(_, instruction)| *instruction))
     }
     /// A loaded module. Cost: a binary search.
     pub fn module(&self, name: &[u8]) -> Option<&Module> {

@@ -1,5 +1,5 @@
 //! Writes and parses the text of a capture.
-use super::{Live, Module, Refused, Symbol};
+use super::{Instruction, Live, Module, Patched, Refused, Symbol};
 use crate::error::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -39,6 +39,13 @@ pub fn print(live: &Live) -> Vec<u8> {
         line(format_args!("[refused]"));
         for Refused { addresses, name } in refused {
             line(format_args!("{:x} {:x} {name}", addresses.start, addresses.end));
+        }
+    }
+    if let Some(code) = &live.code {
+        line(format_args!("[code]"));
+        for Patched { addresses, instructions } in code {
+            let each: String = instructions.iter().map(|(at, i)| format!(" {at}{}", letter(*i))).collect();
+            line(format_args!("{:x} {}{each}", addresses.start, addresses.end - addresses.start));
         }
     }
     if let Some(traced) = &live.traced {
@@ -83,6 +90,7 @@ pub fn parse(text: &[u8]) -> Result<Live> {
             match part {
                 "symbols" => live.symbols = Some(Default::default()),
                 "refused" => live.refused = Some(vec![]),
+                "code" => live.code = Some(vec![]),
                 "traced" => live.traced = Some(Default::default()),
                 _ => {}
             }
@@ -97,7 +105,27 @@ pub fn parse(text: &[u8]) -> Result<Live> {
     if let Some(refused) = &mut live.refused {
         refused.sort_by_key(|r| (r.addresses.start, r.addresses.end));
     }
+    if let Some(code) = &mut live.code {
+        code.sort_by_key(|patched| patched.addresses.start);
+    }
     Ok(live)
+}
+
+/// What stands behind the distance of an instruction.
+fn letter(instruction: Instruction) -> &'static str {
+    match instruction {
+        Instruction::Taken => "",
+        Instruction::Unsupported => "!",
+        Instruction::Trap => "t",
+    }
+}
+
+fn instruction(word: &str) -> Option<(u32, Instruction)> {
+    let digits = word.trim_end_matches(['!', 't']);
+    let instruction = [Instruction::Taken, Instruction::Unsupported, Instruction::Trap]
+        .into_iter()
+        .find(|instruction| letter(*instruction) == &word[digits.len()..])?;
+    Some((digits.parse().ok()?, instruction))
 }
 
 /// Parses a line of a part; parts that a later version may add are skipped. `modules` are those of `live`, by name.
@@ -138,6 +166,12 @@ fn read<'t>(
             let name = words.next()?.to_owned();
             live.refused.as_mut()?.push(Refused { addresses: address(first)?..end, name });
         }
+        "code" => {
+            let (start, length) = (address(first)?, words.next()?.parse::<u64>().ok()?);
+            let instructions = words.map(instruction).collect::<Option<_>>()?;
+            let addresses = start..start.checked_add(length)?;
+            live.code.as_mut()?.push(Patched { addresses, instructions });
+        }
         "traced" => {
             let module = Some(rest).filter(|module| !module.is_empty()).map(str::to_owned);
             live.traced.as_mut()?.insert((first.to_owned(), module));
@@ -171,15 +205,39 @@ mod tests {
                     .into_iter()
                     .collect(),
             ),
+            code: Some(vec![
+                Patched { addresses: 0x20..0x20, instructions: vec![] },
+                Patched {
+                    addresses: 0x30..0x39,
+                    instructions: vec![
+                        (0, Instruction::Taken),
+                        (3, Instruction::Unsupported),
+                        (5, Instruction::Trap),
+                    ],
+                },
+            ]),
             missing: vec![("x".to_owned(), "not allowed (13)".to_owned())],
         }
     }
 
     #[test]
     fn what_is_written_is_read() {
-        for live in [whole(), Live { symbols: None, refused: None, traced: None, text: None, ..whole() }] {
+        for live in
+            [whole(), Live { symbols: None, refused: None, traced: None, code: None, text: None, ..whole() }]
+        {
             assert_eq!(parse(&print(&live)).unwrap(), live);
         }
+    }
+
+    #[test]
+    fn instructions_of_patched_code_are_found_by_address() {
+        let live = whole();
+        let found = [0x2f, 0x30, 0x31, 0x33, 0x35, 0x38, 0x39].map(|address| live.instruction(address));
+        let there = |instruction| Some(Some(instruction));
+        let [taken, refused, trap] =
+            [Instruction::Taken, Instruction::Unsupported, Instruction::Trap].map(there);
+        assert_eq!(found, [None, taken, Some(None), refused, trap, Some(None), None]);
+        assert_eq!(Live { code: None, ..live }.instruction(0x30), None);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Writer {
     event: Option<Event>,
     /// The number of definitions written.
     pub defined: usize,
+    /// The events that have definitions, in the order of the first: `probeidx/vfs_read`.
+    pub events: Vec<String>,
 }
 
 /// The event of one function.
@@ -48,21 +50,9 @@ struct Event {
 impl Writer {
     /// Writes the first line.
     pub fn new(view: &View<'_>, out: &mut dyn Write) -> io::Result<Self> {
-        let process = user_object::path(view);
-        let object = functions::kernel(view).or_else(|| process.and(view.object_ids().next()));
-        let build_id = object.map_or([0; 20], |o| view.objects[o.index()].build_id);
-        let build_id = hex(&build_id);
-        match process {
-            Some(path) => writeln!(out, "# {}, build id {build_id}: for uprobe_events", text(path))?,
-            None => {
-                writeln!(
-                    out,
-                    "# kernel {}, build id {build_id} (see /sys/kernel/notes)",
-                    text(view.release())
-                )?;
-            }
-        }
-        Ok(Self { names: Names::default(), event: None, defined: 0 })
+        let only = if user_object::path(view).is_some() { ": for uprobe_events" } else { "" };
+        writeln!(out, "# {}{only}", subject(view))?;
+        Ok(Self { names: Names::default(), event: None, defined: 0, events: vec![] })
     }
 
     /// Writes a placement; those of one function are consecutive.
@@ -72,7 +62,7 @@ impl Writer {
         let is_same = |e: &Event| e.function == function && (!p.file.is_empty() || e.object == p.object);
         let event = self.event.take().filter(is_same);
         if event.as_ref().is_none_or(|e| e.object != p.object) {
-            heading(p, filter, out)?;
+            heading(p, filter, "# ", out)?;
             let names = event.map_or_else(Vec::new, |event| event.names);
             self.event = Some(Event { function, names, object: p.object, addresses: HashSet::new() });
         } else {
@@ -104,23 +94,40 @@ impl Writer {
             writeln!(out, "#   without {}: {}{}", printable(&v.name), v.state.name(), printable(&why))?;
         }
         self.defined += 1;
+        let event = format!("{GROUP}/{name}");
+        if !self.events.contains(&event) {
+            self.events.push(event);
+        }
         writeln!(out, "{line}")
     }
 }
 
-fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> io::Result<()> {
+/// What the answers are about: `kernel 6.1.0-56-cloud-amd64, build id 3b43… (see /sys/kernel/notes)`.
+pub(super) fn subject(view: &View<'_>) -> String {
+    let process = user_object::path(view);
+    let object = functions::kernel(view).or_else(|| process.and(view.object_ids().next()));
+    let build_id = hex(&object.map_or([0; 20], |o| view.objects[o.index()].build_id));
+    match process {
+        Some(path) => format!("{}, build id {build_id}", text(path)),
+        None => format!("kernel {}, build id {build_id} (see /sys/kernel/notes)", text(view.release())),
+    }
+}
+
+/// What is said above the places of a function, each line behind a mark.
+pub(super) fn heading(p: &Placement<'_>, filter: Filter, mark: &str, out: &mut dyn Write) -> io::Result<()> {
     let function = text(p.function);
     let place = if p.file.is_empty() { String::new() } else { format!("@{}:{}", text(p.file), p.line) };
     let before = if p.module.is_some() { ", to be loaded before" } else { "" };
-    writeln!(out, "# {function}{place}  {}{before}", words::object(p))?;
-    writeln!(out, "# {}", words::coverage(&p.coverage))?;
+    writeln!(out, "{mark}{function}{place}  {}{before}", words::object(p))?;
+    writeln!(out, "{mark}{}", words::coverage(&p.coverage))?;
     match words::returns(&function, p.returns).filter(|_| filter == Filter::Return) {
-        Some(note) => writeln!(out, "# {note}"),
+        Some(note) => writeln!(out, "{mark}{note}"),
         None => Ok(()),
     }
 }
 
-fn place(p: &Placement<'_>) -> String {
+/// `inline: blk_insert_cloned_request+0x72, called in blk_insert_cloned_request at block/blk-mq.c:3106`
+pub(super) fn place(p: &Placement<'_>) -> String {
     let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", text(s)));
     let call = p.inlined_into.first();
     let call = call.map_or(String::new(), |c| {

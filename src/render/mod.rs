@@ -5,6 +5,7 @@ pub mod callers;
 pub mod check;
 pub mod diff;
 pub mod frame;
+pub mod hand_over;
 pub mod health;
 pub mod history;
 pub mod json;

@@ -124,8 +124,9 @@ pub struct History {
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "As root on the machine that is to be probed; what others may not read is left out, and named. The file has \
-                        the build ids, the symbols of the modules that are loaded, where all of it lies, the blacklist of kprobes \
-                        and the functions that ftrace reaches.\n\n\
+                        the build ids, the symbols of the modules that are loaded, where all of it lies, the blacklist of kprobes, \
+                        the functions that ftrace reaches, and, where there is an index of the kernel, the code that was patched \
+                        when it started (from /proc/kcore).\n\n\
                         Example:\n  probeidx capture web1.live\n  probeidx resolve do_open --live web1.live"
 )]
 pub struct Capture {

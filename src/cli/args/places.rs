@@ -31,6 +31,7 @@ pub(super) const READABLE: &str = "What to read at each placement: file, name=s-
     after_help = "Examples:\n  probeidx resolve vfs_read count 'file->f_path.dentry->d_name.name:string'\n  \
                         probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json\n  \
                         probeidx resolve blk_account_io_start --format kprobe-events\n  \
+                        probeidx resolve blk_account_io_start req --format bpftrace > io.bt\n  \
                         probeidx resolve fs/read_write.c:467 count\n  \
                         probeidx resolve kmem_cache_alloc --defined '$cachep->name' --kernel '*'"
 )]
@@ -128,6 +129,14 @@ pub enum Format {
     KprobeEvents,
     /// Probe points as SystemTap chooses and spells them.
     Stap,
+    /// A shell script that records the places with perf, one event for each function.
+    Perf,
+    /// A shell script that records the places with trace-cmd, one event for each function.
+    TraceCmd,
+    /// A program for bpftrace, one probe for each place.
+    Bpftrace,
+    /// Tables in C, for programs with libbpf and for kernel modules.
+    C,
     /// JSON Lines, as with --json.
     Json,
 }

@@ -75,7 +75,7 @@ fn progress(args: &Build, config: &Config) -> Progress {
 }
 
 /// Builds indexes, and says on stderr what was left out.
-fn index(args: &Build, config: &Config) -> Result<Report> {
+pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
     let (options, progress) = (options(args, config), progress(args, config));
     if args.user {
         let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;

@@ -25,9 +25,9 @@ use crate::render::trace::plan::{as_shell, summary};
 use crate::tracefs::mount::Tracefs;
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
+use session::Session;
 use std::io::Write;
 use std::path::Path;
-use session::Session;
 use steps::Steps;
 
 /// The names of the session in a dry run.

@@ -57,6 +57,20 @@ pub fn decode(
     bits
 }
 
+/// The instructions in `length` bytes of code that has `before` more before them, each with the reason for which it cannot be
+/// probed.
+pub fn part(code: &[u8], before: usize, length: usize, rules: &Rules<'_>) -> Vec<(u32, Option<SiteKind>)> {
+    let section = CodeSection { name: "", index: 0, pcs: 0..code.len() as u32, bytes: code };
+    let mut refused = vec![];
+    Code { section: &section, rules }.refused(0..code.len() as u32, &mut refused);
+    let first = before.next_multiple_of(LENGTH as usize);
+    let of = |pc: u32| {
+        let kind = refused.iter().find(|site| site.start == pc).map(|_| SiteKind::Unsupported);
+        (pc - before as u32, kind)
+    };
+    (first as u32..(before + length) as u32).step_by(LENGTH as usize).map(of).collect()
+}
+
 /// How far the kernel looks back for the start of a sequence (`MAX_ATOMIC_CONTEXT_SIZE`).
 const SEQUENCE: u32 = 128;
 

@@ -69,6 +69,22 @@ fn may_be_of(instruction: Instruction, table: CodeTable, keeps_ftrace_sites: boo
     }
 }
 
+/// See [`running::instructions`](super::running::instructions).
+pub fn running(
+    code: &[u8],
+    before: usize,
+    length: usize,
+    kernel: &super::Kernel<'_>,
+) -> Vec<(u32, Option<SiteKind>)> {
+    let rules = decode::Rules {
+        refuses: &|instruction| instruction.is_refused_by_kprobes(kernel.refuses_copies()),
+        sequences: Some(kernel.has_narrow_exclusive()),
+        may_be: &|_, _| TableSet::EMPTY,
+        alternatives: &Default::default(),
+    };
+    decode::part(code, before, length, &rules)
+}
+
 /// Decodes the code of a program or shared library.
 pub fn read_user(
     object: &Elf<'_>,

@@ -55,6 +55,23 @@ pub fn decode(
     bits
 }
 
+/// The instructions in the first `length` bytes of code, each with the reason for which it cannot be probed. Behind an invalid one
+/// there are none: the kernel stops there too.
+pub fn part(code: &[u8], length: usize, bits: u32, refuses: Refuses) -> Vec<(u32, Option<SiteKind>)> {
+    let mut decoder = Decoder::new(bits, code, DecoderOptions::NO_INVALID_CHECK);
+    let mut found = vec![];
+    while decoder.position() < length && decoder.can_decode() {
+        let start = decoder.position();
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            break;
+        }
+        let bytes = code.get(start..decoder.position()).unwrap_or_default();
+        found.push((start as u32, refuses(&instruction, bytes)));
+    }
+    found
+}
+
 struct Walk<'a, 'd> {
     section: &'a CodeSection<'d>,
     /// The processor's mode: 64 or 32.

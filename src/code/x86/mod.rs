@@ -40,6 +40,18 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
     reading.facts.boundaries = decode::decode(object, text, symbols, refuses, &candidates, sites);
 }
 
+/// See [`running::instructions`](super::running::instructions). `code` starts with the part.
+pub fn running(code: &[u8], length: usize, bits: u32, emulates: bool) -> Vec<(u32, Option<SiteKind>)> {
+    let refuses = if emulates { decode::refuses_to_emulate } else { decode::refuses_to_step };
+    decode::part(code, length, bits, refuses)
+}
+
+/// Whether a symbol is one of the functions that emulate instructions. They are only called through pointers, so each has a symbol
+/// (arch/x86/kernel/kprobes/core.c, 5.13).
+pub fn is_emulation(name: &str) -> bool {
+    name.starts_with("kprobe_emulate_")
+}
+
 /// Decodes the code of a program or shared library.
 pub fn read_user(
     object: &Elf<'_>,

@@ -236,9 +236,10 @@ pub enum Anchor<'a> {
 impl Anchor<'_> {
     /// Whether the kernel can parse it: a blank ends it, and `#` starts a comment.
     pub fn is_definable(&self) -> bool {
+        let is_whole = |text: &[u8]| !text.iter().any(|b| b.is_ascii_whitespace() || *b == b'#');
         match self {
-            Self::Symbol { .. } => true,
-            Self::File { path, .. } => !path.iter().any(|b| b.is_ascii_whitespace() || *b == b'#'),
+            Self::Symbol { module, symbol, .. } => is_whole(symbol) && module.is_none_or(is_whole),
+            Self::File { path, .. } => is_whole(path),
         }
     }
 }

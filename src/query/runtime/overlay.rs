@@ -1,7 +1,7 @@
 //! Applies a capture of a running kernel to its index: what is loaded, where, and how that changes answers.
 use super::address_map::Loaded;
 use crate::error::{Error, ErrorKind, Result};
-use crate::live::Live;
+use crate::live::{Instruction, Live};
 use crate::query::index::functions::{self, kernel};
 use crate::query::index::has_build_id;
 use crate::query::index::symbols::Uniqueness;
@@ -133,6 +133,18 @@ impl<'l> Overlay<'l> {
             self.refused[..after].last().is_some_and(|range| range.contains(&address))
         };
         self.runs(object) && self.loaded.address(object, pc).is_some_and(refused)
+    }
+
+    /// What is at an address of code that was patched when the kernel started; `None` if the capture does not say, `Some(None)` if no
+    /// instruction starts there.
+    pub fn instruction(&self, object: ObjectId, pc: u32) -> Option<Option<Instruction>> {
+        self.live.code.as_ref().filter(|_| self.runs(object))?;
+        self.live.instruction(self.loaded.address(object, pc)?)
+    }
+
+    /// The run-time address of an address in an object, if that is known. Cost: linear in the loaded sections.
+    pub fn address(&self, object: ObjectId, pc: u32) -> Option<u64> {
+        self.loaded.address(object, pc)
     }
 
     /// Whether the function is missing from the running kernel's list of functions that ftrace can trace.

@@ -30,7 +30,7 @@ pub fn definition(
     }
     let anchor = p.anchor.as_ref().ok_or("no anchor")?;
     if !anchor.is_definable() {
-        return Err("the kernel ends a path at blanks and #".to_owned());
+        return Err("the kernel ends a name at blanks and #".to_owned());
     }
     let plain = event_name(p, is_return);
     let kind = if is_return { 'r' } else { 'p' };

@@ -15,6 +15,7 @@ pub mod unknown;
 use super::index::functions::{self, kernel};
 use super::index::symbols::{self, Held};
 use super::runtime::overlay::Overlay;
+use crate::live::Instruction;
 use crate::symbol_name::is_prefix;
 use mechanism::{ByMechanism, Mechanism};
 use probeidx_format::id::ObjectId;
@@ -337,10 +338,17 @@ impl<'a, 'l> Judge<'a, 'l> {
                 pc.checked_sub(s.start.get()).is_some_and(|into| into < s.length.into())
             });
         let at_start = |s: SiteRecord| s.start.get() == pc;
+        let is_patched = |s: SiteRecord| {
+            matches!(SiteKind::from_number(s.kind), Some(SiteKind::Patched | SiteKind::PatchedWhole))
+        };
+        // In a running kernel, what was patched in.
+        let now = self.running.filter(|_| holding.clone().any(is_patched));
+        let now = now.and_then(|running| running.instruction(object, pc));
         let reason = |s: SiteRecord| match SiteKind::from_number(s.kind) {
             Some(SiteKind::JumpLabel) => Some(Reason::JumpLabel),
             Some(SiteKind::StaticCall) => Some(Reason::StaticCall),
             Some(SiteKind::Bug) => Some(if at_start(s) { Reason::BugSite } else { Reason::NotBoundary }),
+            Some(SiteKind::Patched | SiteKind::PatchedWhole) if now.is_some() => None,
             Some(SiteKind::Patched) if at_start(s) => None,
             Some(SiteKind::Patched | SiteKind::PatchedWhole) => Some(Reason::Patched),
             Some(SiteKind::Trap) if self.flags & ObjectRecord::REFUSES_TRAPS == 0 => None,
@@ -350,10 +358,23 @@ impl<'a, 'l> Judge<'a, 'l> {
             None => Some(Reason::Undecided(Unknown::SITE)),
         };
         // Where instructions are patched in, those in the file do not count.
-        let is_replaced = holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
+        let is_replaced =
+            now.is_some() || holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
         let counts = |r: &Reason| *r != Reason::UnsupportedInstruction || !is_replaced;
         let known = holding.clone().filter_map(reason).filter(counts).min();
+        let running = now.map(|instruction| match instruction {
+            None => Some(Reason::NotBoundary),
+            Some(Instruction::Taken) => None,
+            Some(Instruction::Trap) if self.flags & ObjectRecord::REFUSES_TRAPS == 0 => None,
+            Some(Instruction::Trap | Instruction::Unsupported) => Some(Reason::UnsupportedInstruction),
+        });
+        if let (None, Some(Some(reason))) = (known, running) {
+            return Some(reason);
+        }
         let known = known.or_else(|| {
+            if running.is_some() {
+                return None;
+            }
             let section = symbols::section(view, object, pc)?;
             match view.is_boundary(object, section, pc - section.pc.get()) {
                 Some(true) => None,

@@ -42,6 +42,8 @@ pub enum Request {
     Objects { path: String },
     /// A line for the program of trace/guest.c, which starts `probeidx trace` so often.
     Session { line: String, times: u64 },
+    /// Run a script of the machine, by tools.c.
+    Run { script: String },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -148,6 +150,8 @@ const OBJECTS_TIME: u64 = 20;
 
 /// In seconds: the program reads the kernel's lists, and each probe is planted and removed in emulated code.
 const SESSION_TIME: u64 = 20;
+/// In seconds: tools attach many probes, and each is a patch of the kernel's code.
+const RUN_TIME: u64 = 60;
 
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;
@@ -259,6 +263,7 @@ impl Machine {
         let files = requests.iter().filter(|r| matches!(r, Request::Objects { .. })).count() as u64;
         let session = |r: &&Request| if let Request::Session { times, .. } = r { *times } else { 0 };
         let sessions: u64 = requests.iter().map(session).sum();
+        let scripts = requests.iter().filter(|r| matches!(r, Request::Run { .. })).count() as u64;
         let (requests, count) = self.write(requests.into_iter());
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
         // arm64 is emulated several times as slowly.
@@ -269,7 +274,8 @@ impl Machine {
                 600 + count as u64 / 4
             }
         };
-        let more = attached * ATTACH_TIME + files * OBJECTS_TIME + sessions * SESSION_TIME;
+        let more =
+            attached * ATTACH_TIME + files * OBJECTS_TIME + sessions * SESSION_TIME + scripts * RUN_TIME;
         self.run(&initrd, &told, &console, Duration::from_secs(patience + more))?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
@@ -375,6 +381,7 @@ impl Machine {
                 Request::ByName { function } => writeln!(text, "k {function}"),
                 Request::Objects { path } => writeln!(text, "o {path}"),
                 Request::Session { line, .. } => writeln!(text, "{line}"),
+                Request::Run { script } => writeln!(text, "x {script}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -435,6 +442,7 @@ impl Display for Request {
             Self::ByName { function } => write!(f, "kprobe of {function}"),
             Self::Objects { path } => write!(f, "the objects of {path}"),
             Self::Session { line, .. } => write!(f, "{}", line.replace('\t', " ")),
+            Self::Run { script } => write!(f, "the script {script}"),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }

@@ -9,7 +9,11 @@ pub struct Archive {
 }
 
 impl Archive {
+    /// The folders that it lies in stand before it.
     pub fn folder(&mut self, path: &str) {
+        if let Some((outer, _)) = path.rsplit_once('/') {
+            self.folder(outer);
+        }
         if self.folders.insert(path.to_owned()) {
             self.entry(path, 0o040_755, &[]);
         }

@@ -55,6 +55,33 @@ pub fn uprobed(program: &Path, architecture: Architecture) -> Result<Vec<u8>, St
     run(&mut gcc).and_then(|()| read(program))
 }
 
+/// `tools.c`, linked statically.
+pub fn tools(architecture: Architecture) -> Result<Vec<u8>, String> {
+    let folder = folder("tools")?;
+    let program = folder.join("tools");
+    let mut gcc = Command::new(architecture.compiler());
+    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source("tools.c"));
+    take(&mut gcc, &program, &folder)
+}
+
+/// A program without what only debuggers read.
+pub fn stripped(program: &Path) -> Result<Vec<u8>, String> {
+    let folder = folder("stripped")?;
+    let copy = folder.join("program");
+    take(Command::new("strip").arg("-o").arg(&copy).arg(program), &copy, &folder)
+}
+
+/// The files that the loader needs for a program: none for one that is linked statically.
+pub fn libraries(program: &Path) -> Result<Vec<String>, String> {
+    let ran = Command::new("ldd").arg(program).output().map_err(|e| format!("ldd: {e}"))?;
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let words = printed.split_ascii_whitespace().filter(|word| word.starts_with('/'));
+    Ok(words
+        .map(|word| word.trim_end_matches(':').to_owned())
+        .filter(|word| Path::new(word) != program)
+        .collect())
+}
+
 /// `objects.c`, linked statically with libbpf: the one whose sources are in `$PROBEIDX_LIBBPF`, else the one that is installed.
 /// `$CFLAGS` and `$LDFLAGS` may say where libelf is.
 pub fn objects(architecture: Architecture) -> Result<Vec<u8>, String> {

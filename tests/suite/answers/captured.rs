@@ -173,3 +173,78 @@ fn a_capture_that_is_not_whole_is_refused() {
         assert!(ran.err.contains("capture again with: probeidx capture FILE"), "{ran:?}");
     }
 }
+
+/// A core file that shows these bytes at this address. (ELF-64 Object File Format: file header, program header)
+fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    for half in [4u16, 62] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend(1u32.to_le_bytes());
+    for word in [0u64, 64, 0] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(0u32.to_le_bytes());
+    for half in [64u16, 56, 1, 0, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend([1u32, 7].iter().flat_map(|word| word.to_le_bytes()));
+    let length = bytes.len() as u64;
+    for word in [120, address, 0, length, length, 4096] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(bytes);
+    file
+}
+
+/// `clac` in the first alternative; two no-ops, a breakpoint and two no-ops in the second.
+const PATCHED: [u8; 19] = [
+    0x0f, 0x1f, 0x44, 0, 0, 0x0f, 0x01, 0xca, 0x90, 0x90, 0xcc, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+    0x90,
+];
+
+#[test]
+fn patched_code_is_decided_by_what_runs() {
+    let machine = Machine::new(&[], "");
+    let place = &places(&OLDER, "alternatives", &machine.whole())[0];
+    let start = u64::from_str_radix(&text(place, "runtime_address")[2..], 16).unwrap();
+    let says = |live: &Path| {
+        let place = |offset: u32| places(&OLDER, &format!("alternatives+{offset}"), live).remove(0);
+        [5, 6, 8, 9, 10, 11].map(|offset| text(&place(offset)["attach"], "kprobe").to_owned())
+    };
+    let open = ["ok", "patched", "patched", "patched", "patched", "patched"];
+    // Without the memory it stays open, and the reason is named.
+    let (live, ran) = machine.capture();
+    assert!(
+        ran.err.contains("code is missing: there is no ") && ran.err.contains("CONFIG_PROC_KCORE"),
+        "{ran:?}"
+    );
+    assert_eq!(says(&live), open);
+    // The list of probes is needed, as their breakpoints are in memory.
+    machine.tree.file("proc/kcore", &core(start, &[PATCHED.as_slice(), &[0x90; 16]].concat()));
+    let (live, ran) = machine.capture();
+    assert!(ran.err.contains("code is missing: ") && ran.err.contains("kprobes/list: "), "{ran:?}");
+    assert_eq!(says(&live), open);
+    machine.file("sys/kernel/debug/kprobes/list", "");
+    let (live, ran) = machine.capture();
+    assert!(!ran.err.contains("code is missing"), "{ran:?}");
+    assert_eq!(says(&live), ["ok", "not-boundary", "ok", "ok", "unsupported-instruction", "ok"]);
+    // What memory does not show stays open; and what may be patched at any time.
+    for spec in ["paravirt_calls+6", "__SCT__call+1"] {
+        assert_eq!(text(&places(&OLDER, spec, &live)[0]["attach"], "kprobe"), "patched", "{spec}");
+    }
+    // A probe hides what it stands on.
+    let probe = format!("{:016x}  k  alternatives+0xa    [DISABLED]\n", start + 10);
+    machine.file("sys/kernel/debug/kprobes/list", &probe);
+    assert_eq!(says(&machine.whole()), ["ok", "not-boundary", "patched", "patched", "patched", "patched"]);
+    // Without an index nothing tells where to look.
+    let empty = tempfile::tempdir().unwrap();
+    let (root, file) = (machine.tree.path(), machine.tree.path().join("other.live"));
+    let words = ["capture".as_ref(), file.as_os_str(), "--root".as_ref(), root.as_os_str()];
+    let ran = run_in(empty.path(), words);
+    assert!(ran.code == 0 && ran.err.contains("code is missing: an index of the kernel says"), "{ran:?}");
+    // What is no core file is named.
+    machine.file("proc/kcore", "no core file");
+    let (_, ran) = machine.capture();
+    assert!(ran.err.contains("is no core file of 64 bits"), "{ran:?}");
+}

@@ -13,6 +13,8 @@ pub mod definitions;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod diff;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod handed_over;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod history;
 pub mod lines;
 #[cfg(feature = "cli")]

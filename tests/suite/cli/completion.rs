@@ -104,7 +104,16 @@ fn commands_options_and_releases() {
     assert_eq!(completed(&["bla"]), ["blacklist"]);
     assert_eq!(
         completed(&["resolve", "--format="]),
-        ["--format=json", "--format=kprobe-events", "--format=stap", "--format=text"]
+        [
+            "--format=bpftrace",
+            "--format=c",
+            "--format=json",
+            "--format=kprobe-events",
+            "--format=perf",
+            "--format=stap",
+            "--format=text",
+            "--format=trace-cmd"
+        ]
     );
     assert_eq!(completed(&["--kernel", ""]), [RELEASE]);
     assert_eq!(completed(&["find", "--kernel=6"]), [format!("--kernel={RELEASE}")]);

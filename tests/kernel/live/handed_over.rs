@@ -1,0 +1,105 @@
+//! What is written for perf, trace-cmd and bpftrace, run by them: they take it whole, and record what it is about. Needs them and a
+//! static busybox on this machine, whose programs and libraries go into the booted one.
+use super::boot::{Machine, Request};
+use super::listed::ask;
+use super::parts;
+use crate::installed::{self, Architecture, Kernel, needed, say};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A question; a part of what is recorded, for those that happen while the tools work.
+const SPECS: [(&[&str], Option<&str>); 10] = [
+    (
+        &["vfs_read", "count", "file->f_path.dentry->d_iname:string", "buf@user:ustring", "file->f_mode"],
+        Some("vfs_read"),
+    ),
+    (&["vmlinux:do_open", "op", "file->f_flags", "nd->name->name:string"], Some("do_open")),
+    (&["vmlinux:do_sys_open*", "dfd", "$comm"], None),
+    (&["vfs_read%return", "$retval"], Some("retval=")),
+    (&["vmlinux:type_show"], None),
+    (&["fs/read_write.c:467", "ret"], None),
+    (&["*@fs/pipe.c"], None),
+    (&["vmlinux:kmalloc_array"], None),
+    (&["sched:sched_switch", "prev_comm", "next_pid"], Some("sched_switch")),
+    (&["overlay:ovl_fill_super"], None),
+];
+
+const TOOLS: [(&str, &str); 3] =
+    [("perf", "/usr/bin/perf"), ("trace-cmd", "/usr/bin/trace-cmd"), ("bpftrace", "/usr/bin/bpftrace")];
+
+#[test]
+fn tools_take_what_is_written_for_them() {
+    // The tools are those of this machine, and made for kernels of its age.
+    installed::on_each(|kernel| {
+        if kernel.architecture == Architecture::X86_64 && kernel.is_of_cases() {
+            taken(kernel);
+        }
+    });
+}
+
+fn taken(kernel: &Kernel) {
+    let Some(machine) = needed(machine(kernel)) else { return };
+    let mut machine = machine;
+    let mut requests = vec![];
+    let mut asked = vec![];
+    for (number, (spec, wanted)) in SPECS.iter().enumerate() {
+        for (tool, _) in TOOLS {
+            let Some(text) = ask(kernel, &[&["resolve", "--format", tool], *spec].concat()) else { continue };
+            let name = format!("x/{tool}{number}");
+            let script = match tool {
+                "bpftrace" => {
+                    let offsets = text.lines().next().is_some_and(|line| line.contains("BPFTRACE_VMLINUX"));
+                    let set = if offsets { "BPFTRACE_VMLINUX=/dev/null " } else { "" };
+                    // What it prints may be what it traces.
+                    format!(
+                        "{set}bpftrace --unsafe /{name} -c '/bin/busybox dd if=/proc/version' >out 2>&1\n\
+                         status=$?\nhead -c 20000 out\nexit $status\n"
+                    )
+                }
+                _ => format!(
+                    "rm -f perf.data trace.dat\nsh /{name} dd if=/proc/version || exit\n{}\n\
+                     if grep -q . /sys/kernel/tracing/kprobe_events; then echo 'left behind'; exit 1; fi\n",
+                    if tool == "perf" { "perf script" } else { "trace-cmd report" }
+                ),
+            };
+            machine = machine.file(&name, text.into_bytes()).file(&format!("{name}.sh"), script.into_bytes());
+            requests.push(Request::Run { script: format!("/{name}.sh") });
+            asked.push((tool, spec, wanted));
+        }
+    }
+    // The machine's own module goes with the files: tools.c loads none.
+    let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}")).answers;
+    let mut wrong = vec![];
+    for ((tool, spec, wanted), answer) in asked.iter().zip(&answers) {
+        let printed = answer.traced.join("\n");
+        // bpftrace attaches nothing in a module that is not loaded, and says so.
+        let is_absent = *tool == "bpftrace" && spec[0].starts_with("overlay:");
+        let fits = wanted.is_none_or(|wanted| printed.contains(wanted));
+        if (answer.errno == 0) == is_absent || !fits {
+            let end: Vec<&str> = printed.lines().rev().take(12).collect();
+            wrong.push(format!(
+                "{tool} {spec:?}: {}: {}",
+                answer.errno,
+                end.into_iter().rev().collect::<Vec<_>>().join("\n")
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}: {}", kernel.release, wrong.join("\n---\n"));
+    say(&format!("{}: {} scripts were taken by perf, trace-cmd and bpftrace", kernel.release, asked.len()));
+}
+
+/// With the tools, their libraries and busybox.
+fn machine(kernel: &Kernel) -> Result<Machine, String> {
+    let mut machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
+    let mut files: BTreeSet<String> = BTreeSet::from(["/bin/busybox".to_owned()]);
+    for (_, program) in TOOLS {
+        files.insert(program.to_owned());
+        files.extend(parts::libraries(program.as_ref())?);
+    }
+    for file in files {
+        let from = if Path::new(&file).exists() { file.clone() } else { format!("/usr{file}") };
+        let bytes = std::fs::read(&from).map_err(|e| format!("{from}: {e}"))?;
+        machine = machine.file(&file[1..], bytes);
+    }
+    Ok(machine)
+}
