@@ -9,6 +9,7 @@ use crate::kernels::choose;
 use crate::live::Live;
 use crate::live::code::{self, Part};
 use crate::live::gather::gather;
+use crate::query::Index;
 use crate::query::runtime::overlay::Overlay;
 use crate::query::runtime::patched;
 use flate2::Compression;
@@ -52,34 +53,39 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// Adds the code that was patched when the kernel started. The index says where that is.
+/// Adds the code that was patched when the kernel started, if an index says where that is.
 fn add_code(live: &mut Live, root: &Path, config: &Config) {
-    let of_index = || -> Result<(u16, Vec<Part>)> {
+    let of_index = |live: &mut Live| -> Result<()> {
         let paths = match config.db.is_file() {
             true => vec![config.db.clone()],
             false => choose(&config.db, Some(&live.release), None)?,
         };
         let none = || Error::new(ErrorKind::NoMatch, "no index of this kernel");
-        let index = config.open(paths.first().ok_or_else(none)?)?;
-        let view = index.view()?;
-        let overlay = Overlay::new(&view, live)?;
-        let parts = patched::parts(&view, &overlay).into_iter();
-        let part = |p: patched::PatchedPart| Part { function: p.function, addresses: p.addresses };
-        Ok((view.machine(), parts.map(part).collect()))
+        add_patched(live, root, &*config.open(paths.first().ok_or_else(none)?)?)
     };
-    match of_index() {
-        Ok(_) if live.text.is_none() => {
-            live.missing.push(("code".to_owned(), "it is not known where the kernel lies".to_owned()));
-        }
-        Ok((machine, parts)) => code::add(live, root, machine, &parts),
-        Err(error) => {
-            let why = format!(
-                "an index of the kernel says which is patched, and there is none to ask: {}",
-                error.message()
-            );
-            live.missing.push(("code".to_owned(), why));
-        }
+    if let Err(error) = of_index(live) {
+        let why = format!(
+            "an index of the kernel says which is patched, and there is none to ask: {}",
+            error.message()
+        );
+        live.missing.push(("code".to_owned(), why));
     }
+}
+
+/// Adds the code that was patched when the kernel of an index started, as it is in memory now; or why it cannot be read.
+///
+/// # Errors
+/// If the index is of another kernel.
+pub fn add_patched(live: &mut Live, root: &Path, index: &Index) -> Result<()> {
+    let view = index.view()?;
+    let parts = patched::parts(&view, &Overlay::new(&view, live)?).into_iter();
+    let parts: Vec<Part> =
+        parts.map(|part| Part { function: part.function, addresses: part.addresses }).collect();
+    match live.text {
+        Some(_) => code::add(live, root, view.machine(), &parts),
+        None => live.missing.push(("code".to_owned(), "it is not known where the kernel lies".to_owned())),
+    }
+    Ok(())
 }
 
 /// Larger than any capture.

@@ -59,8 +59,8 @@ impl<'a> Levels<'a> {
             let [there, back] = places.fold([0u32; 2], |[there, back], place: &SpaceRecord| {
                 [there.saturating_add(place.there_runs.get()), back.saturating_add(place.back_runs.get())]
             });
-            // Runs back are also sorted.
-            (Flat::new(there / 8), Flat::new(there.max(back) / 2))
+            // A search in five levels takes as long as reading 64 runs or so; runs back are also sorted.
+            (Flat::new(there / 64), Flat::new(there.max(back) / 16))
         };
         Ok(Self { flat: (0..Space::ALL.len()).map(flat).collect(), all })
     }

@@ -1,7 +1,7 @@
 //! Which index answers, and what it says is planted.
 use crate::cli::args::{Build, Trace};
 use crate::cli::config::Config;
-use crate::cli::{build, note, processes, why_not};
+use crate::cli::{build, capture, note, processes, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::Live;
 use crate::live::gather::gather;
@@ -53,12 +53,17 @@ pub fn plan(
     config: &Config,
 ) -> Result<Chosen> {
     let is_of_process = |spec: &Spec| matches!(spec.point.scope(), Some(ModuleScope::Process(_)));
-    let live = match is_elsewhere || question.specs.iter().all(is_of_process) {
+    let mut live = match is_elsewhere || question.specs.iter().all(is_of_process) {
         true => None,
         false => Some(gather(Path::new("/"))?),
     };
-    let kernel = match &live {
-        Some(live) => Some(running(live, args, config)?),
+    let kernel = match &mut live {
+        Some(live) => {
+            let (path, index) = running(live, args, config)?;
+            // What was patched when the kernel started is decided by its memory.
+            capture::add_patched(live, Path::new("/"), &index)?;
+            Some((path, index))
+        }
         None => None,
     };
     let has_event = |system: &str, name: &str| tracefs.has(&format!("events/{system}/{name}/enable"));
