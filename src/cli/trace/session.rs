@@ -17,7 +17,6 @@ use crate::query::trace::{Event, Kind};
 use crate::tracefs::mount::Tracefs;
 use crate::tracefs::planted::Planted;
 use crate::tracefs::reader::Reader;
-use crate::tracefs::session_id::SessionId;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -45,20 +44,19 @@ struct Seen {
 }
 
 impl Session<'_> {
-    /// Plants the steps, prints, and removes all of it, whatever happens.
+    /// Prints what happens to what is planted, and removes all of it, whatever happens.
     ///
     /// # Errors
-    /// Those of planting, reading and printing; that of removing if there is no other.
+    /// Those of enabling, reading and printing; that of removing if there is no other.
     pub fn run(
         &self,
-        session: SessionId,
-        steps: &Steps<'_>,
+        planted: Planted,
+        steps: &Steps,
         names: &mut dyn Namer,
+        ending: &Ending,
         out: &mut dyn Write,
     ) -> Result<Outcome> {
-        let ending = Ending::watch()?;
-        let planted = Planted::new(self.tracefs, session, steps.definitions.iter().copied())?;
-        let result = self.trace(&planted, steps, names, &ending, out);
+        let result = self.trace(&planted, steps, names, ending, out);
         if result.is_ok() {
             self.missed();
         }
@@ -72,7 +70,7 @@ impl Session<'_> {
     fn trace(
         &self,
         planted: &Planted,
-        steps: &Steps<'_>,
+        steps: &Steps,
         names: &mut dyn Namer,
         ending: &Ending,
         out: &mut dyn Write,
@@ -199,7 +197,7 @@ fn folder(event: &Event) -> String {
 }
 
 /// Sets filters and turns all events on.
-fn start(planted: &Planted, steps: &Steps<'_>) -> Result<()> {
+fn start(planted: &Planted, steps: &Steps) -> Result<()> {
     // What the trace itself does to read and print is not what is asked for, and would never end (5.7).
     for thread in only::own_threads() {
         let _ = planted.instance.try_write("set_event_notrace_pid", &thread.to_string());

@@ -15,6 +15,7 @@ use crate::query::spec::{Filter, Point, Spec};
 use crate::query::systemtap::alias::{At, Probe};
 use crate::query::value::{Role, ValueAt, arguments};
 use crate::query::verdict::alternative::Alternative;
+use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::EventFieldRecord;
@@ -185,7 +186,12 @@ impl<'w> Planner<'w> {
             let why = format!("module {module} is not loaded, or another build of it is");
             return self.leave(left(why, Some(format!("modprobe {module}, and trace again"))));
         }
-        if let Some(reason) = p.verdicts.definition(is_return).reason() {
+        let reason = p.verdicts.definition(is_return).reason();
+        // The kernel that runs has the code as it runs.
+        let is_tried = |reason: &Reason| {
+            asked.running.is_some() && matches!(reason, Reason::Undecided(_) | Reason::Patched)
+        };
+        if let Some(reason) = reason.filter(|reason| !is_tried(reason)) {
             return self.leave(left(reason.name().to_owned(), p.instead.as_ref().and_then(instead)));
         }
         let values = Values::new(&p.values, fetched);
@@ -206,7 +212,7 @@ impl<'w> Planner<'w> {
             return Ok(());
         }
         let name = self.names.of(p, filter, &values.all, &mut of.names);
-        let line = definition::definition(p, filter, &values.all, asked.group, Some(&name));
+        let line = definition::line(p, filter, &values.all, asked.group, &name);
         let mut line = match line {
             Ok(line) => line,
             Err(why) => return self.leave(left(why, p.instead.as_ref().and_then(instead))),
@@ -239,6 +245,7 @@ impl<'w> Planner<'w> {
         };
         self.plan.events[at].copies.push(Copy {
             definition: Some(line),
+            is_certain: reason.is_none(),
             place: place(p),
             inlined_into: p.inlined_into.iter().map(|call| text(call.function)).collect(),
             unreadable: values.unreadable(),
@@ -291,6 +298,7 @@ impl<'w> Planner<'w> {
                 subject,
                 copies: vec![Copy {
                     definition: Some(definition),
+                    is_certain: true,
                     place: None,
                     inlined_into: vec![],
                     unreadable: values.unreadable(),
@@ -344,6 +352,7 @@ impl<'w> Planner<'w> {
             subject,
             copies: vec![Copy {
                 definition: None,
+                is_certain: true,
                 place: None,
                 inlined_into: vec![],
                 unreadable: values.unreadable(),
