@@ -26,10 +26,10 @@ use crate::tracefs::mount::Tracefs;
 use crate::tracefs::planted::Planted;
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
-use std::io::Write;
-use std::path::Path;
 use session::Session;
 use signals::Ending;
+use std::io::Write;
+use std::path::Path;
 use steps::Steps;
 
 /// The names of the session in a dry run.

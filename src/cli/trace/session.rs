@@ -77,13 +77,15 @@ impl Session<'_> {
     ) -> Result<Outcome> {
         let (plan, instance) = (&self.chosen.plan, &planted.instance);
         let mut reader = Reader::open(&instance.folder())?;
-        let mut records =
-            Records::new(plan, &self.tracefs.path(""), &instance.folder(), &mut reader, false)?;
+        let mut records = Records::new(plan, &self.tracefs.path(""), &instance.folder(), &mut reader, false)?;
         let form = if self.config.json { Form::Json } else { Form::Text };
         let mut printer = Printer::new(form, names, out);
         start(planted, steps)?;
         let count = plan.events.len();
-        note(self.config, &format!("tracing {count} event{}; Ctrl-C ends it", if count == 1 { "" } else { "s" }));
+        note(
+            self.config,
+            &format!("tracing {count} event{}; Ctrl-C ends it", if count == 1 { "" } else { "s" }),
+        );
         let begin = Instant::now();
         let end = self.args.duration.and_then(|time| begin.checked_add(time));
         let mut guard = Guard::new(count, self.args.max_rate, begin);
@@ -103,7 +105,8 @@ impl Session<'_> {
                 let event = &plan.events[event];
                 instance.disable(&folder(event))?;
                 let most = self.args.max_rate;
-                let what = format!("{} happens more than {most} times a second and is turned off", event.subject);
+                let what =
+                    format!("{} happens more than {most} times a second and is turned off", event.subject);
                 note(self.config, &format!("{what}; ask for less with --if, or for more with --max-rate"));
             }
             if (is_last && !found) || self.is_enough(&seen) {
@@ -168,7 +171,9 @@ impl Session<'_> {
     /// probes. (`kprobe_profile`: name, hits, misses; a name may be that of an event of somebody else, too.)
     fn missed(&self) {
         let profile = self.tracefs.read("kprobe_profile");
-        for event in self.chosen.plan.events.iter().filter(|e| matches!(e.kind, Kind::Kprobe | Kind::Kretprobe)) {
+        for event in
+            self.chosen.plan.events.iter().filter(|e| matches!(e.kind, Kind::Kprobe | Kind::Kretprobe))
+        {
             let rows = profile.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
             let rows: Vec<_> = rows.filter(|words| words.first() == Some(&event.name.as_str())).collect();
             if rows.len() > event.copies.len() {
@@ -177,7 +182,9 @@ impl Session<'_> {
             let missed: u64 = rows.iter().filter_map(|words| words.get(2)?.parse::<u64>().ok()).sum();
             if missed > 0 {
                 let remedy = match event.kind {
-                    Kind::Kretprobe => "; more calls at a time: kernel.function(\"NAME\").return.maxactive(N)",
+                    Kind::Kretprobe => {
+                        "; more calls at a time: kernel.function(\"NAME\").return.maxactive(N)"
+                    }
                     _ => "",
                 };
                 note(self.config, &format!("{}: the kernel missed {missed} events{remedy}", event.subject));

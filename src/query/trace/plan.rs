@@ -414,7 +414,8 @@ impl<'f> Values<'f> {
 
     /// Why the condition cannot be decided here.
     fn uncompared(&self) -> Option<String> {
-        let (v, _) = self.each().find(|(v, fetch)| fetch.is_none() && self.fetched.compared.contains(&v.name))?;
+        let (v, _) =
+            self.each().find(|(v, fetch)| fetch.is_none() && self.fetched.compared.contains(&v.name))?;
         Some(format!("{}, which the condition needs: {}", v.name, reason(v)))
     }
 

@@ -7,9 +7,12 @@ use std::collections::BTreeSet;
 
 /// The definitions of a dry run, in order; the group is that of `resolve`.
 fn defined(indexed: &Indexed, arguments: &[&str]) -> Vec<String> {
-    writes(indexed, arguments).into_iter().filter_map(|(path, text)| {
-        path.ends_with("/dynamic_events").then(|| text.replacen("probeidx_dry/", "probeidx/", 1))
-    }).collect()
+    writes(indexed, arguments)
+        .into_iter()
+        .filter_map(|(path, text)| {
+            path.ends_with("/dynamic_events").then(|| text.replacen("probeidx_dry/", "probeidx/", 1))
+        })
+        .collect()
 }
 
 /// What a dry run would write: the path below tracefs, and the text.
@@ -27,8 +30,11 @@ fn writes(indexed: &Indexed, arguments: &[&str]) -> Vec<(String, String)> {
 }
 
 fn filter(indexed: &Indexed, arguments: &[&str]) -> String {
-    let found: Vec<String> =
-        writes(indexed, arguments).into_iter().filter(|(path, _)| path.ends_with("/filter")).map(|w| w.1).collect();
+    let found: Vec<String> = writes(indexed, arguments)
+        .into_iter()
+        .filter(|(path, _)| path.ends_with("/filter"))
+        .map(|w| w.1)
+        .collect();
     let [only] = &found[..] else { panic!("{found:?}") };
     only.clone()
 }
@@ -51,8 +57,10 @@ fn what_is_planted_is_what_resolve_defines() {
         if resolved.is_empty() {
             continue;
         }
-        let (resolved, planted): (BTreeSet<String>, BTreeSet<String>) =
-            (resolved.into_iter().map(str::to_owned).collect(), defined(&OLDER, arguments).into_iter().collect());
+        let (resolved, planted): (BTreeSet<String>, BTreeSet<String>) = (
+            resolved.into_iter().map(str::to_owned).collect(),
+            defined(&OLDER, arguments).into_iter().collect(),
+        );
         assert_eq!(planted, resolved, "{arguments:?}");
     }
 }
@@ -65,7 +73,10 @@ fn without_arguments_parameters_and_the_value_returned_are_read() {
     let [returned] = &defined(&FORMER, &["names%return"])[..] else { panic!() };
     assert!(returned.ends_with(" retval=$retval:s32"), "{returned}");
     let [returned] = &defined(&LATER, &["names%return"])[..] else { panic!() };
-    assert!(returned.ends_with(" retval=$retval:s32 dentry=$arg1:x64 file=$arg2:x64 node=$arg3:x64"), "{returned}");
+    assert!(
+        returned.ends_with(" retval=$retval:s32 dentry=$arg1:x64 file=$arg2:x64 node=$arg3:x64"),
+        "{returned}"
+    );
 }
 
 #[test]
@@ -79,7 +90,10 @@ fn conditions_become_filters_over_fields() {
     ] {
         assert_eq!(filter(&FORMER, &["names", "--if", condition]), expected, "{condition}");
     }
-    assert_eq!(filter(&FORMER, &["names%return", "--if", "$return == -ENOENT", "--comm", "a b"]), "comm == \"a b\" && retval == -2");
+    assert_eq!(
+        filter(&FORMER, &["names%return", "--if", "$return == -ENOENT", "--comm", "a b"]),
+        "comm == \"a b\" && retval == -2"
+    );
     // What is compared is fetched, also if it is not printed.
     let [line] = &defined(&FORMER, &["names", "file", "--if", "dentry->d_flags"])[..] else { panic!() };
     assert!(line.ends_with(" file=%si:x64 d_flags=+0(%di):x32"), "{line}");
@@ -115,9 +129,17 @@ fn what_cannot_be_planted_says_why_and_what_else_can() {
 
 #[test]
 fn a_dry_run_is_commands_of_a_shell_in_the_order_of_a_trace() {
-    let run = FORMER.run(&["trace", "names", "file", "--if", "file != 0", "--dry-run", "--kernel", "*"]).found();
+    let run =
+        FORMER.run(&["trace", "names", "file", "--if", "file != 0", "--dry-run", "--kernel", "*"]).found();
     let lines: Vec<&str> = run.lines().collect();
-    let parts = ["mkdir '", "tracing_on'", "p:probeidx_dry/names ", "'file != 0' >> ", "/names/enable'", "tracing_on'"];
+    let parts = [
+        "mkdir '",
+        "tracing_on'",
+        "p:probeidx_dry/names ",
+        "'file != 0' >> ",
+        "/names/enable'",
+        "tracing_on'",
+    ];
     assert_eq!(lines.len(), parts.len(), "{run}");
     assert!(lines.iter().zip(parts).all(|(line, part)| line.contains(part)), "{run}");
 }
