@@ -86,12 +86,12 @@ impl Instance {
         })
     }
 
-    /// Turns an event on or off.
+    /// Turns an event off, which is named by its folder: `events/sched/sched_switch`.
     ///
     /// # Errors
     /// Those of [`Tracefs::write`].
-    pub fn enable(&self, group: &str, event: &str, on: bool) -> Result<()> {
-        self.write(&format!("events/{group}/{event}/enable"), if on { "1" } else { "0" })
+    pub fn disable(&self, event: &str) -> Result<()> {
+        self.write(&format!("{event}/enable"), "0")
     }
 
     /// Starts to record all events at once, or stops.

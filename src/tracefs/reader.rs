@@ -77,7 +77,7 @@ impl Reader {
     /// [`ErrorKind::Io`] if they cannot be opened, and [`ErrorKind::Damaged`] if their layout is not understood.
     pub fn open(instance: &Path) -> Result<Self> {
         let header = instance.join("events/header_page");
-        let text = std::fs::read_to_string(&header)
+        let text = read_at_once(&header)
             .map_err(|e| Error::io(&header, "read the layout of the ring buffer", e))?;
         let layout = Layout::parse(&text, Order::NATIVE).map_err(|e| e.at(&header))?;
         let mut processors = vec![];
@@ -223,6 +223,14 @@ impl Processor {
         found.most = found.most.max(bytes);
         Ok(())
     }
+}
+
+/// The text of a file that the kernel gives out in one read alone: the second one ends, however little the first one took.
+/// (`show_header`, kernel/trace/trace_events.c, 5.10 to 6.12)
+fn read_at_once(path: &Path) -> std::io::Result<String> {
+    let mut bytes = [0; 4096];
+    let length = File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// The size of a processor's buffer in bytes: `buffer_size_kb`, which is `7 (expanded: 1408)` before the first event.

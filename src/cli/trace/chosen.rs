@@ -33,8 +33,8 @@ pub struct Question<'q> {
 pub struct Chosen {
     /// What is planted.
     pub plan: Plan,
-    /// The kernel that runs.
-    pub live: Option<Live>,
+    /// The index of the kernel that runs, and what it says of itself; `None` if only programs are traced.
+    pub kernel: Option<(Arc<Index>, Live)>,
     /// Why specs match nothing.
     pub absent: Vec<String>,
 }
@@ -90,7 +90,8 @@ pub fn plan(
             absent.extend(why_not::why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
         }
     }
-    Ok(Chosen { plan: planner.finish()?, live, absent })
+    let kernel = kernel.zip(live).map(|((_, index), live)| (index, live));
+    Ok(Chosen { plan: planner.finish()?, kernel, absent })
 }
 
 /// The indexes, each with its specs.
@@ -138,11 +139,9 @@ fn find(live: &Live, config: &Config) -> Result<(PathBuf, Arc<Index>)> {
         let release = config.kernel.as_deref().unwrap_or(&live.release);
         let of_store = config.indexes().ok().filter(|_| config.kernel.is_some() || config.running.is_some());
         let is_right = |path: &PathBuf| {
-            let opened = config.open(path).ok()?;
-            let view = opened.view().ok()?;
-            let is_right = view.release() == release.as_bytes();
-            drop(view);
-            is_right.then_some(opened)
+            let index = config.open(path).ok()?;
+            let is_right = index.view().is_ok_and(|view| view.release() == release.as_bytes());
+            is_right.then_some(index)
         };
         if let Some((path, index)) = of_store.into_iter().flatten().find_map(|p| is_right(&p).map(|i| (p, i)))
         {

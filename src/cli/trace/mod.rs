@@ -1,5 +1,6 @@
 //! `probeidx trace`
 mod chosen;
+mod guard;
 mod only;
 mod printer;
 mod records;
@@ -14,16 +15,21 @@ use super::note;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::runtime::overlay::Overlay;
 use crate::query::spec;
 use crate::query::spec::argument::{self, Argument};
 use crate::query::trace::Plan;
 use crate::query::trace::filter::Condition;
+use crate::query::trace::names::{IndexNames, NoNames};
 use crate::render::trace::plan::{as_shell, summary};
 use crate::tracefs::mount::Tracefs;
+use crate::tracefs::planted::Planted;
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
 use std::io::Write;
 use std::path::Path;
+use session::Session;
+use signals::Ending;
 use steps::Steps;
 
 /// The names of the session in a dry run.
@@ -60,17 +66,33 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         condition: condition.as_ref(),
         group: &group,
     };
-    let chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
+    let mut chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
     if chosen.plan.events.is_empty() {
         return refused(&chosen, config);
     }
     let threads = only::threads(args)?;
-    let steps = Steps::of(&chosen.plan, &threads);
     if args.dry_run {
-        return print(&steps, &tracefs, &instance, config, out);
+        return print(&chosen.plan, &Steps::of(&chosen.plan, &threads), &tracefs, &instance, config, out);
+    }
+    // From here on a signal ends the trace, and what is planted goes with it.
+    let ending = Ending::watch()?;
+    let (planted, refused_ones) = Planted::new(&tracefs, session, chosen.plan.definitions())?;
+    chosen.plan.leave_out(&refused_ones);
+    if chosen.plan.events.is_empty() {
+        planted.remove()?;
+        return refused(&chosen, config);
     }
     summary(&chosen.plan).iter().for_each(|line| note(config, line));
-    session::run(&tracefs, session, &chosen, &steps, args, config, out)
+    let steps = Steps::of(&chosen.plan, &threads);
+    let running = Session { tracefs: &tracefs, chosen: &chosen, args, config };
+    match &chosen.kernel {
+        Some((index, live)) => {
+            let view = index.view()?;
+            let loaded = Overlay::new(&view, live)?.into_loaded();
+            running.run(planted, &steps, &mut IndexNames::new(&view, &loaded), &ending, out)
+        }
+        None => running.run(planted, &steps, &mut NoNames::default(), &ending, out),
+    }
 }
 
 /// What `--if` and `--comm` ask for.
@@ -98,7 +120,8 @@ fn refused(chosen: &chosen::Chosen, config: &Config) -> Result<Outcome> {
 
 /// Prints what would be written.
 fn print(
-    steps: &Steps<'_>,
+    plan: &Plan,
+    steps: &Steps,
     tracefs: &Tracefs,
     instance: &str,
     config: &Config,
@@ -118,7 +141,7 @@ fn print(
     };
     line(&folder, None)?;
     line(&folder.join("tracing_on"), Some("0"))?;
-    for definition in &steps.definitions {
+    for (definition, _) in plan.definitions() {
         // Kernels have had it since 5.0.
         line(&tracefs.path(features.file(definition).unwrap_or("dynamic_events")), Some(definition))?;
     }

@@ -24,6 +24,12 @@ pub fn threads(args: &Trace) -> Result<Vec<u32>> {
     Ok(found)
 }
 
+/// The threads of this process.
+pub fn own_threads() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// The threads of a cgroup and of those below it. A path is one of the file system, or one below the mounted hierarchy.
 fn of_cgroup(asked: &Path) -> Result<Vec<u32>> {
     let below = |root: &str| Path::new(root).join(asked.strip_prefix("/").unwrap_or(asked));

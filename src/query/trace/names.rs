@@ -52,6 +52,22 @@ pub struct IndexNames<'a> {
     frames: FxHashMap<u64, Frame>,
 }
 
+/// Names nothing: for programs, whose addresses are not the kernel's.
+#[derive(Debug, Default)]
+pub struct NoNames {
+    frame: Option<Frame>,
+}
+
+impl Namer for NoNames {
+    fn symbol(&mut self, _address: u64) -> Option<&str> {
+        None
+    }
+
+    fn frame(&mut self, address: u64) -> &Frame {
+        self.frame.insert(Frame { symbol: format!("{address:#x}"), levels: vec![] })
+    }
+}
+
 /// Addresses that are remembered; with more, all are forgotten.
 const MOST: usize = 1 << 16;
 

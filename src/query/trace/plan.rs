@@ -15,6 +15,7 @@ use crate::query::spec::{Filter, Point, Spec};
 use crate::query::systemtap::alias::{At, Probe};
 use crate::query::value::{Role, ValueAt, arguments};
 use crate::query::verdict::alternative::Alternative;
+use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::EventFieldRecord;
@@ -62,6 +63,8 @@ struct Fetched {
     arguments: Vec<Argument>,
     /// How many are printed.
     printed: usize,
+    /// What the condition needs, by its text.
+    compared: Vec<String>,
     /// Whether the user named none, so that these are parameters and the value returned.
     by_default: bool,
     /// `.maxactive(N)`
@@ -92,14 +95,16 @@ impl<'w> Planner<'w> {
             false => self.arguments.to_vec(),
         };
         let printed = arguments.len();
-        for compared in self.condition.map(Condition::arguments).unwrap_or_default() {
-            if !arguments.iter().any(|a| is_same(a, compared)) {
-                arguments.push(compared.clone());
+        let compared = self.condition.map(Condition::arguments).unwrap_or_default();
+        for argument in &compared {
+            if !arguments.iter().any(|a| a.text == argument.text) {
+                arguments.push((*argument).clone());
             }
         }
+        let compared = compared.iter().map(|a| a.text.clone()).collect();
         let running = asked.running;
         let wanted = Wanted { locals: false, lines: false, arguments: &arguments.clone(), running };
-        let fetched = Fetched { arguments, printed, by_default, maxactive };
+        let fetched = Fetched { arguments, printed, compared, by_default, maxactive };
         let mut found = false;
         answers(view, spec, wanted, &mut |answer| {
             found = true;
@@ -181,7 +186,12 @@ impl<'w> Planner<'w> {
             let why = format!("module {module} is not loaded, or another build of it is");
             return self.leave(left(why, Some(format!("modprobe {module}, and trace again"))));
         }
-        if let Some(reason) = p.verdicts.definition(is_return).reason() {
+        let reason = p.verdicts.definition(is_return).reason();
+        // The kernel that runs has the code as it runs.
+        let is_tried = |reason: &Reason| {
+            asked.running.is_some() && matches!(reason, Reason::Undecided(_) | Reason::Patched)
+        };
+        if let Some(reason) = reason.filter(|reason| !is_tried(reason)) {
             return self.leave(left(reason.name().to_owned(), p.instead.as_ref().and_then(instead)));
         }
         let values = Values::new(&p.values, fetched);
@@ -202,7 +212,7 @@ impl<'w> Planner<'w> {
             return Ok(());
         }
         let name = self.names.of(p, filter, &values.all, &mut of.names);
-        let line = definition::definition(p, filter, &values.all, asked.group, Some(&name));
+        let line = definition::line(p, filter, &values.all, asked.group, &name);
         let mut line = match line {
             Ok(line) => line,
             Err(why) => return self.leave(left(why, p.instead.as_ref().and_then(instead))),
@@ -235,6 +245,7 @@ impl<'w> Planner<'w> {
         };
         self.plan.events[at].copies.push(Copy {
             definition: Some(line),
+            is_certain: reason.is_none(),
             place: place(p),
             inlined_into: p.inlined_into.iter().map(|call| text(call.function)).collect(),
             unreadable: values.unreadable(),
@@ -287,6 +298,7 @@ impl<'w> Planner<'w> {
                 subject,
                 copies: vec![Copy {
                     definition: Some(definition),
+                    is_certain: true,
                     place: None,
                     inlined_into: vec![],
                     unreadable: values.unreadable(),
@@ -340,6 +352,7 @@ impl<'w> Planner<'w> {
             subject,
             copies: vec![Copy {
                 definition: None,
+                is_certain: true,
                 place: None,
                 inlined_into: vec![],
                 unreadable: values.unreadable(),
@@ -356,11 +369,16 @@ fn defaults(view: &View<'_>, spec: &Spec, asked: Asked<'_>) -> Result<Vec<Argume
     let mut names: Vec<String> = vec![];
     let wanted = Wanted { running: asked.running, ..Wanted::default() };
     answers(view, spec, wanted, &mut |answer| {
-        if let Answer::Code(..) | Answer::Alias(Probe { place: At::Code(_), .. }) = &answer {
-            for value in answer.values().iter().filter(|v| is_default(v)) {
-                if !names.contains(&value.name) {
-                    names.push(value.name.clone());
-                }
+        let is_return = match &answer {
+            Answer::Code(_, filter) => *filter == Filter::Return,
+            Answer::Alias(Probe { place: At::Code(_), filter, .. }) => *filter == Filter::Return,
+            Answer::Alias(_) | Answer::Tracepoint(_) => return Ok(()),
+        };
+        // What was passed is gone at the return, on kernels that do not save it: who did not ask is not told.
+        let is_wanted = |v: &&ValueAt| is_default(v) && (!is_return || v.fetch.is_some());
+        for value in answer.values().iter().filter(is_wanted) {
+            if !names.contains(&value.name) {
+                names.push(value.name.clone());
             }
         }
         Ok(())
@@ -380,8 +398,8 @@ struct Values<'f> {
 
 impl<'f> Values<'f> {
     fn new(values: &[ValueAt], fetched: &'f Fetched) -> Self {
-        let is_here =
-            |v: &&ValueAt| v.is_asked && (!fetched.by_default || is_default(v) || !fetched.is_printed(v));
+        let is_compared = |v: &ValueAt| fetched.compared.contains(&v.name);
+        let is_here = |v: &&ValueAt| v.is_asked && (!fetched.by_default || is_default(v) || is_compared(v));
         let all: Vec<ValueAt> = values.iter().filter(is_here).cloned().collect();
         let mut named = arguments(&all).into_iter();
         let fetches = all.iter().map(|v| v.fetch.as_ref().and_then(|_| named.next())).collect();
@@ -394,7 +412,7 @@ impl<'f> Values<'f> {
 
     /// Why the condition cannot be decided here.
     fn uncompared(&self) -> Option<String> {
-        let (v, _) = self.each().find(|(v, fetch)| !self.fetched.is_printed(v) && fetch.is_none())?;
+        let (v, _) = self.each().find(|(v, fetch)| fetch.is_none() && self.fetched.compared.contains(&v.name))?;
         Some(format!("{}, which the condition needs: {}", v.name, reason(v)))
     }
 
@@ -405,7 +423,7 @@ impl<'f> Values<'f> {
             Some(Column {
                 name: column_name(self.fetched, v),
                 field: field.to_owned(),
-                shown: shown(view, v, fetch?),
+                shown: shown(view, self.fetched, v, fetch?),
             })
         };
         printed.filter_map(column).collect()
@@ -431,10 +449,6 @@ impl Fetched {
     fn is_printed(&self, value: &ValueAt) -> bool {
         self.arguments[..self.printed].iter().any(|a| a.text == value.name)
     }
-}
-
-fn is_same(one: &Argument, other: &Argument) -> bool {
-    one.text == other.text
 }
 
 /// Whether a value is printed if nothing is asked for.
@@ -463,14 +477,20 @@ fn column_name(fetched: &Fetched, value: &ValueAt) -> String {
     }
 }
 
-fn shown(_view: &View<'_>, value: &ValueAt, fetch: &str) -> Shown {
-    match Holds::of_fetch(fetch) {
-        Holds::Number { is_signed: true, .. } if value.role == Role::Return => Shown::Result,
-        _ if fetch.ends_with(":symbol") => Shown::Address,
-        Holds::Number { .. } if value.type_name.as_ref().is_some_and(|name| name.ends_with('*')) => {
-            Shown::Address
-        }
-        holds => shown_as(holds),
+/// How a value is shown: as its type, or as the type that the user gave.
+fn shown(view: &View<'_>, fetched: &Fetched, value: &ValueAt, fetch: &str) -> Shown {
+    let kind = fetch.rsplit_once(':').map_or("", |(_, kind)| kind);
+    let is_cast = fetched.arguments.iter().any(|a| a.text == value.name && a.cast.is_some());
+    let is_pointer = value.plan.as_ref().is_some_and(|plan| plan.is_pointer);
+    match value.type_id {
+        Some(_) if is_pointer && !is_cast => Shown::Address,
+        Some(type_id) if !is_cast => match Shown::of_type(view, Some(type_id), value.role == Role::Return) {
+            // A string was fetched of an array of characters.
+            _ if kind == "string" => Shown::Text,
+            shown => shown,
+        },
+        _ if fetch.ends_with("$comm") => Shown::Text,
+        _ => Shown::of_cast(kind).unwrap_or(Shown::Hexadecimal),
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Request {
     ByName { function: String },
     /// Load and attach each program of the BPF objects in a file of the machine, by objects.c.
     Objects { path: String },
+    /// A line for the program of trace/guest.c, which starts `probeidx trace` so often.
+    Session { line: String, times: u64 },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -97,7 +99,7 @@ pub struct Answer {
     pub landed: Option<Landed>,
     /// Of a [`Request::Trace`]: values of which only the action knows.
     pub known: BTreeMap<String, String>,
-    /// Of a [`Request::Trace`]: each event, from its name on.
+    /// Of a [`Request::Trace`]: each event, from its name on; of a [`Request::Session`], what the program printed.
     pub traced: Vec<String>,
     /// Of a [`Request::Objects`]: each program, in the order of libbpf.
     pub programs: Vec<Loaded>,
@@ -143,6 +145,9 @@ const ATTACH_TIME: u64 = 1;
 
 /// In seconds: a file may have a hundred programs, and the verifier goes through each.
 const OBJECTS_TIME: u64 = 20;
+
+/// In seconds: the program reads the kernel's lists, and each probe is planted and removed in emulated code.
+const SESSION_TIME: u64 = 20;
 
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;
@@ -252,6 +257,8 @@ impl Machine {
         let requests: Vec<_> = requests.collect();
         let attached = requests.iter().filter(|r| matches!(r, Request::Attach { .. })).count() as u64;
         let files = requests.iter().filter(|r| matches!(r, Request::Objects { .. })).count() as u64;
+        let session = |r: &&Request| if let Request::Session { times, .. } = r { *times } else { 0 };
+        let sessions: u64 = requests.iter().map(session).sum();
         let (requests, count) = self.write(requests.into_iter());
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
         // arm64 is emulated several times as slowly.
@@ -262,12 +269,8 @@ impl Machine {
                 600 + count as u64 / 4
             }
         };
-        self.run(
-            &initrd,
-            &told,
-            &console,
-            Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME),
-        )?;
+        let more = attached * ATTACH_TIME + files * OBJECTS_TIME + sessions * SESSION_TIME;
+        self.run(&initrd, &told, &console, Duration::from_secs(patience + more))?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
             .and_then(|told| read(&told, count))
@@ -371,6 +374,7 @@ impl Machine {
                 Request::Attach { function } => writeln!(text, "b {function}"),
                 Request::ByName { function } => writeln!(text, "k {function}"),
                 Request::Objects { path } => writeln!(text, "o {path}"),
+                Request::Session { line, .. } => writeln!(text, "{line}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -430,6 +434,7 @@ impl Display for Request {
             Self::Attach { function } => write!(f, "fentry of {function}"),
             Self::ByName { function } => write!(f, "kprobe of {function}"),
             Self::Objects { path } => write!(f, "the objects of {path}"),
+            Self::Session { line, .. } => write!(f, "{}", line.replace('\t', " ")),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }

@@ -14,6 +14,7 @@ mod parts;
 mod row;
 mod sample;
 mod symbols;
+mod trace;
 mod traced;
 mod tracer;
 mod trampolines;

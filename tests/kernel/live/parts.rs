@@ -17,6 +17,34 @@ pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     take(&mut gcc, &program, &folder)
 }
 
+/// `trace/guest.c`, linked statically and with its debug information; it stays where it is made.
+pub fn guest(program: &Path, architecture: Architecture) -> Result<Vec<u8>, String> {
+    let mut gcc = Command::new(architecture.compiler());
+    gcc.args(["-static", "-g", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(program);
+    gcc.arg(source("trace/guest.c"));
+    run(&mut gcc).and_then(|()| read(program))
+}
+
+/// The program that is tested, without its debug information: the machine has it in memory. For another architecture than
+/// this one `$PROBEIDX_PROGRAMS` names a folder with `aarch64/probeidx` and so on, linked statically.
+pub fn probeidx(architecture: Architecture) -> Result<Vec<u8>, String> {
+    let program = match architecture {
+        Architecture::X86_64 => crate::installed::program(),
+        other => {
+            let folder = std::env::var_os("PROBEIDX_PROGRAMS")
+                .ok_or_else(|| format!("no probeidx for {other:?}: PROBEIDX_PROGRAMS names none"))?;
+            let name = other.compiler().split('-').next().unwrap_or_default();
+            Path::new(&folder).join(name).join("probeidx")
+        }
+    };
+    let folder = folder("program")?;
+    let stripped = folder.join("probeidx");
+    let strip = architecture.compiler().strip_suffix("gcc").unwrap_or_default();
+    let mut strip = Command::new(format!("{strip}strip"));
+    strip.arg("-o").arg(&stripped).arg(&program);
+    take(&mut strip, &stripped, &folder)
+}
+
 /// `uprobed.c`, linked statically and with its debug information; it stays where it is made.
 pub fn uprobed(program: &Path, architecture: Architecture) -> Result<Vec<u8>, String> {
     let mut gcc = Command::new(architecture.compiler());
