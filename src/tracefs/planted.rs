@@ -77,7 +77,9 @@ fn define(tracefs: &Tracefs, features: Features, line: &str) -> Result<()> {
                 Error::new(ErrorKind::Unsupported, format!("the kernel refuses '{line}': {reason}")).at(&path)
             }
             // What is said in the log is said of a line that is understood; the rest of it the number says.
-            None if error.raw_os_error() != Some(libc::EACCES) && error.raw_os_error() != Some(libc::EPERM) => {
+            None if error.raw_os_error() != Some(libc::EACCES)
+                && error.raw_os_error() != Some(libc::EPERM) =>
+            {
                 Error::new(ErrorKind::Unsupported, format!("the kernel refuses '{line}': {error}")).at(&path)
             }
             None => super::mount::refused(Path::new("/"), &path, &format!("define '{line}'"), &error),

@@ -77,8 +77,8 @@ impl Reader {
     /// [`ErrorKind::Io`] if they cannot be opened, and [`ErrorKind::Damaged`] if their layout is not understood.
     pub fn open(instance: &Path) -> Result<Self> {
         let header = instance.join("events/header_page");
-        let text = read_at_once(&header)
-            .map_err(|e| Error::io(&header, "read the layout of the ring buffer", e))?;
+        let text =
+            read_at_once(&header).map_err(|e| Error::io(&header, "read the layout of the ring buffer", e))?;
         let layout = Layout::parse(&text, Order::NATIVE).map_err(|e| e.at(&header))?;
         let mut processors = vec![];
         let folder = instance.join("per_cpu");

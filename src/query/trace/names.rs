@@ -30,19 +30,6 @@ pub struct Level {
     pub line: Option<(String, u32)>,
 }
 
-/// No names: each address is a number.
-#[derive(Debug, Default)]
-pub struct NoNames(FxHashMap<u64, Frame>);
-
-impl Namer for NoNames {
-    fn symbol(&mut self, _: u64) -> Option<&str> {
-        None
-    }
-    fn frame(&mut self, address: u64) -> &Frame {
-        self.0.entry(address).or_insert_with(|| Frame { symbol: format!("{address:#x}"), levels: vec![] })
-    }
-}
-
 /// Names from an index. An address that was asked for once is answered from memory.
 pub struct IndexNames<'a> {
     view: &'a View<'a>,

@@ -20,7 +20,8 @@ pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
 /// `trace/guest.c`, linked statically and with its debug information; it stays where it is made.
 pub fn guest(program: &Path, architecture: Architecture) -> Result<Vec<u8>, String> {
     let mut gcc = Command::new(architecture.compiler());
-    gcc.args(["-static", "-g", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(program);
+    gcc.args(["-static", "-g", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(program);
     gcc.arg(source("trace/guest.c"));
     run(&mut gcc).and_then(|()| read(program))
 }

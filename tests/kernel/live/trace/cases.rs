@@ -103,7 +103,11 @@ const NUMBERS: [(u32, &str); 13] = [
 fn numbers(truth: &Truth<'_>, is_seen: fn(u32) -> bool) -> Vec<Seen> {
     let mut all = NUMBERS;
     all.sort_unstable();
-    let one = || all.iter().filter(|(fd, _)| is_seen(*fd)).map(|(fd, caller)| seen("fdget", Some(*caller), json!({"fd": fd})));
+    let one = || {
+        all.iter()
+            .filter(|(fd, _)| is_seen(*fd))
+            .map(|(fd, caller)| seen("fdget", Some(*caller), json!({"fd": fd})))
+    };
     (0..truth.count).flat_map(|_| one()).collect()
 }
 
@@ -129,7 +133,9 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
         sees("seek", 4, &["vfs_llseek", "offset", "whence"], |t| {
             each(t, "vfs_llseek", |n| json!({"offset": 5000 + n, "whence": 0}))
         }),
-        sees("mkdir", 9, &["vfs_mkdir", "mode"], |t| each(t, "vfs_mkdir", |n| json!({"mode": 0o700 + n % 8}))),
+        sees("mkdir", 9, &["vfs_mkdir", "mode"], |t| {
+            each(t, "vfs_mkdir", |n| json!({"mode": 0o700 + n % 8}))
+        }),
         sees("name", 3, &["__set_task_comm", "tsk->comm:string", "tsk->pid"], |t| {
             let pid = (t.known)("pid");
             (0..2 * t.count)
@@ -138,7 +144,9 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
                 .collect()
         }),
         // Returns.
-        sees("read", 5, &["vfs_read%return"], |t| each(t, "vfs_read.return", |n| json!({"$return": 1000 + n}))),
+        sees("read", 5, &["vfs_read%return"], |t| {
+            each(t, "vfs_read.return", |n| json!({"$return": 1000 + n}))
+        }),
         sees("open", 4, &["kernel.function(\"do_sys_openat2\").return", "$return"], |t| {
             each(t, "do_sys_openat2.return", |_| json!({"$return": -2}))
         }),
@@ -163,21 +171,36 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
                 .map(|values| seen("task:task_rename", None, values))
                 .collect()
         }),
-        sees("fork", 3, &["kernel.trace(\"sched_process_fork\")", "parent_pid", "--if", "parent_comm == \"actor\""], |t| {
-            let pid = (t.known)("pid");
-            each(t, "sched:sched_process_fork", |_| json!({"parent_pid": pid}))
-        }),
+        sees(
+            "fork",
+            3,
+            &["kernel.trace(\"sched_process_fork\")", "parent_pid", "--if", "parent_comm == \"actor\""],
+            |t| {
+                let pid = (t.known)("pid");
+                each(t, "sched:sched_process_fork", |_| json!({"parent_pid": pid}))
+            },
+        ),
         // Filters of the kernel.
         sees("read", 10, &["vfs_read", "count", "--if", "count > 1004 || count == 1000"], |t| {
             let counts = (0..t.count).filter(|n| *n > 4 || *n == 0);
             counts.map(|n| seen("vfs_read", None, json!({"count": 1000 + n}))).collect()
         }),
-        sees("open-flags", 6, &["vfs_write", "count", "--if", "file->f_flags & O_APPEND && count == 1"], |t| {
-            (0..t.count / 2).map(|_| seen("vfs_write", None, json!({"count": 1}))).collect()
-        }),
-        sees("open", 4, &["do_sys_openat2", "filename:ustring", "--if", "filename:ustring ~ \"/t/none-[12]\""], |_| {
-            (1..3).map(|n| seen("do_sys_openat2", None, json!({"filename": format!("/t/none-{n}")}))).collect()
-        }),
+        sees(
+            "open-flags",
+            6,
+            &["vfs_write", "count", "--if", "file->f_flags & O_APPEND && count == 1"],
+            |t| (0..t.count / 2).map(|_| seen("vfs_write", None, json!({"count": 1}))).collect(),
+        ),
+        sees(
+            "open",
+            4,
+            &["do_sys_openat2", "filename:ustring", "--if", "filename:ustring ~ \"/t/none-[12]\""],
+            |_| {
+                (1..3)
+                    .map(|n| seen("do_sys_openat2", None, json!({"filename": format!("/t/none-{n}")})))
+                    .collect()
+            },
+        ),
         sees("read", 5, &["vfs_read%return", "--if", "!($return < 1003)", "--comm", "actor"], |t| {
             (3..t.count).map(|n| seen("vfs_read.return", None, json!({"$return": 1000 + n}))).collect()
         }),
@@ -188,8 +211,10 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
             (0..4).map(|n| seen("vfs_read", None, json!({"count": 1000 + n}))).collect()
         }),
         // Ends.
-        sees("read", 3, &["vfs_read", "count"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n}))).by_signal(15),
-        sees("read", 3, &["vfs_read", "count"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n}))).by_signal(1),
+        sees("read", 3, &["vfs_read", "count"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n})))
+            .by_signal(15),
+        sees("read", 3, &["vfs_read", "count"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n})))
+            .by_signal(1),
         plain("itself", 1, &["vfs_read", "count", "--duration", "200ms"]).says(&["tracing 1 event"]),
         plain("read", 20, &["vfs_read", "count", "--comm", "actor", "--max-rate", "10"])
             .says(&["more than 10 times a second and is turned off"]),
@@ -207,7 +232,8 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
         plain("nothing", 1, &["vfs_raed"]).ends(1, &["did you mean vfs_read"]),
         plain("nothing", 1, &["vfs_read", "coutn"]).ends(1, &["coutn"]),
         plain("nothing", 1, &["vfs_read", "--if", "count > pos"]).ends(1, &["pos"]),
-        plain("nothing", 1, &["vfs_read", "--if", "count > file->f_pos"]).ends(2, &["not with another field"]),
+        plain("nothing", 1, &["vfs_read", "--if", "count > file->f_pos"])
+            .ends(2, &["not with another field"]),
         plain("nothing", 1, &["vfs_read", "--pid", "999999999"]).ends(1, &["no process"]),
         plain("nothing", 1, &["vfs_read", "--cgroup", "/none"]).ends(1, &["no such cgroup"]),
         plain("nothing", 1, &["vfs_read", "--kernel", "4.0.0-none"]).ends(2, &["only the kernel that runs"]),
@@ -215,7 +241,7 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
     ];
     if is_x86 {
         cases.extend([
-            plain("nothing", 1, &["trace_sched_switch"]).ends(1, &["jump-label", "instead: trace "]),
+            plain("nothing", 1, &["trace_sched_switch"]).ends(1, &["jump-label", "instead: trace "])
         ]);
     }
     if kernel.release.starts_with("5.10.") {
@@ -237,9 +263,12 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
             sees("read", 4, &["fs/read_write.c:467", "ret"], |t| {
                 each(t, "vfs_read at fs/read_write.c:467", |_| json!({"ret": 0}))
             }),
-            sees("map", 3, &["vm.pagefault", "--if", "flags & FAULT_FLAG_WRITE && address > 0x7f0000000000"], |t| {
-                each(t, "vm.pagefault", |_| json!({}))
-            }),
+            sees(
+                "map",
+                3,
+                &["vm.pagefault", "--if", "flags & FAULT_FLAG_WRITE && address > 0x7f0000000000"],
+                |t| each(t, "vm.pagefault", |_| json!({})),
+            ),
         ]);
     }
     cases

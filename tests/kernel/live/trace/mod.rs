@@ -112,7 +112,10 @@ fn check(case: &Case, number: usize, answer: &Answer, answers: &Answers) -> Resu
     let is_same = |seen: &Seen, expected: &Seen| {
         let has = |(name, value): (&String, &Value)| seen.values.get(name) == Some(value);
         seen.function == expected.function
-            && expected.copy.as_deref().is_none_or(|part| seen.copy.as_ref().is_some_and(|c| c.contains(part)))
+            && expected
+                .copy
+                .as_deref()
+                .is_none_or(|part| seen.copy.as_ref().is_some_and(|c| c.contains(part)))
             && expected.values.iter().all(has)
     };
     match seen.len() == expected.len() && seen.iter().zip(&expected).all(|(s, e)| is_same(s, e)) {
