@@ -1,5 +1,6 @@
 //! `probeidx trace`
 mod chosen;
+mod counting;
 mod guard;
 mod only;
 mod printer;
@@ -16,8 +17,8 @@ use super::output::failed;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::runtime::overlay::Overlay;
-use crate::query::spec;
 use crate::query::spec::argument::{self, Argument};
+use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
 use crate::query::trace::Plan;
 use crate::query::trace::filter::Condition;
 use crate::query::trace::names::{IndexNames, NoNames};
@@ -26,6 +27,7 @@ use crate::tracefs::mount::Tracefs;
 use crate::tracefs::planted::Planted;
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
+use counting::What;
 use session::Session;
 use signals::Ending;
 use std::io::Write;
@@ -38,8 +40,13 @@ const DRY_GROUP: &str = "probeidx_dry";
 
 /// Plans, plants, prints and removes.
 pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let specs = spec::parse(&args.spec)?;
-    let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
+    let counted = What::of(args);
+    let specs = match counted {
+        Some(What::Latency) => entries_and_returns(spec::parse(&args.spec)?)?,
+        _ => spec::parse(&args.spec)?,
+    };
+    let arguments = args.args.iter().chain(&args.hist).map(|a| argument::parse(a));
+    let arguments: Vec<Argument> = arguments.collect::<Result<_>>()?;
     if arguments.len() > argument::MOST {
         let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
         return Err(Error::new(ErrorKind::Usage, what));
@@ -64,6 +71,7 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         specs: &specs,
         arguments: &arguments,
         condition: condition.as_ref(),
+        is_without_values: matches!(counted, Some(What::Copies | What::Latency)),
         group: &group,
     };
     let mut chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
@@ -72,7 +80,14 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
     }
     let threads = only::threads(args)?;
     if args.dry_run {
-        return print(&chosen.plan, &Steps::of(&chosen.plan, &threads), &tracefs, &instance, config, out);
+        return print(
+            &chosen.plan,
+            &Steps::of(&chosen.plan, &threads, args.stack),
+            &tracefs,
+            &instance,
+            config,
+            out,
+        );
     }
     // From here on a signal ends the trace, and what is planted goes with it.
     let ending = Ending::watch()?;
@@ -83,7 +98,7 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         return refused(&chosen, config);
     }
     summary(&chosen.plan).iter().for_each(|line| note(config, line));
-    let steps = Steps::of(&chosen.plan, &threads);
+    let steps = Steps::of(&chosen.plan, &threads, args.stack);
     let running = Session { tracefs: &tracefs, chosen: &chosen, args, config };
     match &chosen.kernel {
         Some((index, live)) => {
@@ -93,6 +108,22 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         }
         None => running.run(planted, &steps, &mut NoNames::default(), &ending, out),
     }
+}
+
+/// For each function, its entry and its return. Copies that are inlined have no return.
+fn entries_and_returns(specs: Vec<Spec>) -> Result<Vec<Spec>> {
+    let mut both = vec![];
+    for spec in specs {
+        let Point::Function(function) = &spec.point else {
+            let what = "--latency is that of functions, from their entry to their return";
+            return Err(Error::new(ErrorKind::Usage, what).hint("give the name of a function"));
+        };
+        for filter in [Filter::Call, Filter::Return] {
+            let point = Point::Function(FunctionSpec { filter, ..function.clone() });
+            both.push(Spec { point, ..spec.clone() });
+        }
+    }
+    Ok(both)
 }
 
 /// What `--if` and `--comm` ask for.

@@ -9,7 +9,7 @@ pub struct Steps {
 
 impl Steps {
     /// Those of a plan, for all threads or for some. Filters come before anything is enabled, and all starts at once.
-    pub fn of(plan: &Plan, threads: &[u32]) -> Self {
+    pub fn of(plan: &Plan, threads: &[u32], has_stacks: bool) -> Self {
         let mut writes: Vec<(String, String)> = vec![];
         let of_event = |event: &crate::query::trace::Event, file: &str| {
             format!("events/{}/{}/{file}", event.group, event.name)
@@ -27,6 +27,9 @@ impl Steps {
         for some in threads.chunks(200) {
             let some: Vec<String> = some.iter().map(u32::to_string).collect();
             writes.push(("set_event_pid".to_owned(), some.join(" ")));
+        }
+        if has_stacks {
+            writes.push(("options/stacktrace".to_owned(), "1".to_owned()));
         }
         writes.extend(plan.events.iter().map(|event| (of_event(event, "enable"), "1".to_owned())));
         writes.push(("tracing_on".to_owned(), "1".to_owned()));

@@ -41,6 +41,8 @@ pub struct Planner<'w> {
     plan: Plan,
     /// The arguments of the user that were found to be variables somewhere.
     known: FxHashSet<String>,
+    /// Whether no values are read.
+    is_without_values: bool,
 }
 
 /// The name of the alias, the function with file and line of its declaration, the object if it has no file, and whether
@@ -76,7 +78,13 @@ impl<'w> Planner<'w> {
     /// Records of which `condition` does not hold are none.
     pub fn new(arguments: &'w [Argument], condition: Option<&'w Condition>) -> Self {
         let (names, functions) = (Names::default(), FxHashMap::default());
-        Self { arguments, condition, names, functions, plan: Plan::default(), known: FxHashSet::default() }
+        let (plan, known) = (Plan::default(), FxHashSet::default());
+        Self { arguments, condition, names, functions, plan, known, is_without_values: false }
+    }
+
+    /// No values are read but those that the condition needs.
+    pub fn without_values(self) -> Self {
+        Self { is_without_values: true, ..self }
     }
 
     /// Adds all places of a spec, and returns whether there are any. Cost: that of resolving it, twice if no arguments
@@ -89,7 +97,7 @@ impl<'w> Planner<'w> {
             Point::Function(function) => function.maxactive,
             _ => None,
         };
-        let by_default = self.arguments.is_empty();
+        let by_default = self.arguments.is_empty() && !self.is_without_values;
         let mut arguments = match by_default {
             true => defaults(view, spec, asked)?,
             false => self.arguments.to_vec(),
