@@ -21,6 +21,9 @@ use probeidx_format::id::ObjectId;
 use probeidx_format::record::EventFieldRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Whether the kernel has an event, given its system and name.
+pub type HasEvent<'w> = dyn Fn(&str, &str) -> bool + 'w;
+
 /// Where something is planted.
 #[derive(Clone, Copy)]
 pub struct Asked<'w> {
@@ -29,7 +32,7 @@ pub struct Asked<'w> {
     /// The kernel that runs; if `None`, the verdicts are those of the index alone.
     pub running: Option<&'w Overlay<'w>>,
     /// Whether the kernel has an event, given its system and name; if `None`, the index decides.
-    pub has_event: Option<&'w dyn Fn(&str, &str) -> bool>,
+    pub has_event: Option<&'w HasEvent<'w>>,
 }
 
 /// Makes a plan, spec after spec.
