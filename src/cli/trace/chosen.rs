@@ -70,7 +70,12 @@ pub fn plan(
         planner = planner.without_values();
     }
     let mut absent = vec![];
-    for (path, specs) in asked(question.specs, kernel.as_ref().map(|(path, _)| path.as_path()), config)? {
+    let indexes = asked(question.specs, kernel.as_ref().map(|(path, _)| path.as_path()), config)?;
+    if is_elsewhere && indexes.iter().filter(|(_, specs)| !specs.iter().any(is_of_process)).count() > 1 {
+        let what = format!("{} kernels match, and a plan is for one", indexes.len());
+        return Err(Error::new(ErrorKind::Usage, what).hint("name one with --kernel; see: probeidx kernels"));
+    }
+    for (path, specs) in indexes {
         let index = match &kernel {
             Some((known, index)) if *known == path => Arc::clone(index),
             _ => config.open(&path)?,

@@ -21,6 +21,9 @@ use probeidx_format::id::ObjectId;
 use probeidx_format::record::EventFieldRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Whether the kernel has an event, given its system and name.
+pub type HasEvent<'w> = dyn Fn(&str, &str) -> bool + 'w;
+
 /// Where something is planted.
 #[derive(Clone, Copy)]
 pub struct Asked<'w> {
@@ -29,7 +32,7 @@ pub struct Asked<'w> {
     /// The kernel that runs; if `None`, the verdicts are those of the index alone.
     pub running: Option<&'w Overlay<'w>>,
     /// Whether the kernel has an event, given its system and name; if `None`, the index decides.
-    pub has_event: Option<&'w dyn Fn(&str, &str) -> bool>,
+    pub has_event: Option<&'w HasEvent<'w>>,
 }
 
 /// Makes a plan, spec after spec.
@@ -105,11 +108,12 @@ impl<'w> Planner<'w> {
         let printed = arguments.len();
         let compared = self.condition.map(Condition::arguments).unwrap_or_default();
         for argument in &compared {
-            if !arguments.iter().any(|a| a.text == argument.text) {
+            if !arguments.iter().any(|a| is_same(a, argument)) {
                 arguments.push((*argument).clone());
             }
         }
-        let compared = compared.iter().map(|a| a.text.clone()).collect();
+        let is_compared = |a: &&Argument| compared.iter().any(|other| is_same(a, other));
+        let compared = arguments.iter().filter(is_compared).map(|a| a.text.clone()).collect();
         let running = asked.running;
         let wanted = Wanted { locals: false, lines: false, arguments: &arguments.clone(), running };
         let fetched = Fetched { arguments, printed, compared, by_default, maxactive };
@@ -149,7 +153,8 @@ impl<'w> Planner<'w> {
         let compared = self.condition.map(Condition::arguments).unwrap_or_default();
         let mut all = self.arguments.iter().chain(compared);
         let is_empty = self.plan.events.is_empty() && self.plan.left_out.is_empty();
-        match all.find(|a| !is_empty && !self.known.contains(&a.text)) {
+        let is_known = |a: &Argument| matches!(a.source, Source::Returned(_)) || self.known.contains(&a.text);
+        match all.find(|a| !is_empty && !is_known(a)) {
             Some(unknown) => {
                 let what = format!("no variable '{}' in any of the placements", unknown.text);
                 let error = Error::new(ErrorKind::NoMatch, what);
@@ -440,7 +445,8 @@ impl<'f> Values<'f> {
 
     fn filter(&self, view: &View<'_>, condition: Option<&Condition>) -> Result<Option<String>> {
         let field = |argument: &Argument| {
-            let (_, fetch) = self.each().find(|(v, _)| v.name == argument.text)?;
+            let fetched = self.fetched.arguments.iter().find(|a| is_same(a, argument))?;
+            let (_, fetch) = self.each().find(|(v, _)| v.name == fetched.text)?;
             let (name, body) = fetch?.split_once('=')?;
             Some(Field { name: name.to_owned(), holds: Holds::of_fetch(body) })
         };
@@ -458,6 +464,15 @@ impl Fetched {
     fn is_printed(&self, value: &ValueAt) -> bool {
         self.arguments[..self.printed].iter().any(|a| a.text == value.name)
     }
+}
+
+/// Whether two arguments read the same, whatever they are called: `$return` and `$retval`.
+fn is_same(one: &Argument, other: &Argument) -> bool {
+    let is_same_source = match (&one.source, &other.source) {
+        (Source::Returned(one), Source::Returned(other)) => one.steps == other.steps,
+        (one, other) => one == other,
+    };
+    is_same_source && one.cast == other.cast
 }
 
 /// Whether a value is printed if nothing is asked for.
