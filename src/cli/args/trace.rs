@@ -61,7 +61,8 @@ pub struct Trace {
     /// Print the stack of each event, with inlined functions put back in
     #[arg(long)]
     pub stack: bool,
-    /// Write a file that viewers load (ui.perfetto.dev, chrome://tracing) instead of lines
+    /// Write a file that viewers load (ui.perfetto.dev, chrome://tracing) instead of lines: calls of functions from their
+    /// entry to their return, the rest as instants
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Count how often each copy is passed, and print a table at the end; on a terminal every second

@@ -43,6 +43,7 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let counted = What::of(args);
     let specs = match counted {
         Some(What::Latency) => entries_and_returns(spec::parse(&args.spec)?)?,
+        _ if args.output.is_some() => with_returns(spec::parse(&args.spec)?),
         _ => spec::parse(&args.spec)?,
     };
     let arguments = args.args.iter().chain(&args.hist).map(|a| argument::parse(a));
@@ -108,6 +109,22 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         }
         None => running.run(planted, &steps, &mut NoNames::default(), &ending, out),
     }
+}
+
+/// Entries, and with them returns: a viewer shows a call as what lies between them.
+fn with_returns(specs: Vec<Spec>) -> Vec<Spec> {
+    let of_return = |spec: &Spec| match &spec.point {
+        Point::Function(function)
+            if matches!(function.filter, Filter::Any | Filter::Call)
+                && (function.offset, &function.callee, &function.label) == (None, &None, &None) =>
+        {
+            let point = Point::Function(FunctionSpec { filter: Filter::Return, ..function.clone() });
+            Some(Spec { point, ..spec.clone() })
+        }
+        _ => None,
+    };
+    let returns: Vec<Spec> = specs.iter().filter_map(of_return).collect();
+    specs.into_iter().chain(returns).collect()
 }
 
 /// For each function, its entry and its return. Copies that are inlined have no return.

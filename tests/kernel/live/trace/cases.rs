@@ -20,7 +20,11 @@ pub struct Case {
     pub says: Vec<&'static str>,
     /// What is to be printed with `--json`.
     pub expected: Option<Expected>,
+    /// What is wrong with what is printed otherwise.
+    pub prints: Option<Prints>,
 }
+
+pub type Prints = fn(&Truth<'_>, &[String]) -> Result<(), String>;
 
 type Expected = fn(&Truth<'_>) -> Vec<Seen>;
 
@@ -45,6 +49,11 @@ impl Case {
         Self { says: says.to_vec(), ..self }
     }
 
+    /// That what is printed is right by this.
+    pub fn prints(self, prints: Prints) -> Self {
+        Self { prints: Some(prints), ..self }
+    }
+
     fn by_signal(self, signal: i32) -> Self {
         Self { how: format!("i {signal}\t"), ..self }
     }
@@ -59,13 +68,31 @@ impl Case {
 fn sees(action: &'static str, count: u32, arguments: &[&str], expected: Expected) -> Case {
     let more = ["--json", "--pid", "@PID@"];
     let arguments = arguments.iter().chain(&more).map(|a| (*a).to_owned()).collect();
-    Case { action, count, how: "s ".to_owned(), arguments, code: 0, says: vec![], expected: Some(expected) }
+    Case {
+        action,
+        count,
+        how: "s ".to_owned(),
+        arguments,
+        code: 0,
+        says: vec![],
+        expected: Some(expected),
+        prints: None,
+    }
 }
 
 /// A trace of which only the end is compared.
-fn plain(action: &'static str, count: u32, arguments: &[&str]) -> Case {
+pub fn plain(action: &'static str, count: u32, arguments: &[&str]) -> Case {
     let arguments = arguments.iter().map(|a| (*a).to_owned()).collect();
-    Case { action, count, how: "s ".to_owned(), arguments, code: 0, says: vec![], expected: None }
+    Case {
+        action,
+        count,
+        how: "s ".to_owned(),
+        arguments,
+        code: 0,
+        says: vec![],
+        expected: None,
+        prints: None,
+    }
 }
 
 fn seen(function: &str, copy: Option<&str>, values: Value) -> Seen {
@@ -114,7 +141,8 @@ fn numbers(truth: &Truth<'_>, is_seen: fn(u32) -> bool) -> Vec<Seen> {
 /// The cases of a kernel.
 pub fn of(kernel: &Kernel) -> Vec<Case> {
     let is_x86 = kernel.architecture == Architecture::X86_64;
-    let mut cases = vec![
+    let mut cases = super::forms::all();
+    cases.extend([
         // Entries.
         sees("read", 7, &["vfs_read", "count"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n}))),
         sees("read", 3, &["vfs_read"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n}))),
@@ -238,7 +266,7 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
         plain("nothing", 1, &["vfs_read", "--cgroup", "/none"]).ends(1, &["no such cgroup"]),
         plain("nothing", 1, &["vfs_read", "--kernel", "4.0.0-none"]).ends(2, &["only the kernel that runs"]),
         plain("nothing", 1, &["vfs_read", "count", "--dry-run"]),
-    ];
+    ]);
     if is_x86 {
         cases.extend([
             plain("nothing", 1, &["trace_sched_switch"]).ends(1, &["jump-label", "instead: trace "])

@@ -2,6 +2,7 @@
 //! from known callers (guest.c), and what is printed is compared with that, line by line. After each trace tracefs is as
 //! before.
 mod cases;
+mod forms;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
@@ -94,6 +95,11 @@ fn check(case: &Case, number: usize, answer: &Answer, answers: &Answers) -> Resu
     }
     if let Some(missing) = case.says.iter().find(|part| !said.contains(**part)) {
         return Err(format!("it does not say '{missing}': {said}"));
+    }
+    if let Some(prints) = case.prints {
+        let truth = Truth { known: &known, count: case.count };
+        return prints(&truth, &answer.traced)
+            .map_err(|why| format!("printed:\n{}\n{why}\n{said}", answer.traced.join("\n")));
     }
     let Some(expected) = case.expected else { return Ok(()) };
     let pid = known("pid").ok_or("the actor is not known")?;
