@@ -18,24 +18,31 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// Makes the instance, and defines events; all of them or none.
+    /// Makes the instance, and defines events: all that are certain or none. Returns the others that the kernel refuses,
+    /// each with its reason.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if a right is missing; [`ErrorKind::Unsupported`] if the kernel refuses a definition, with the
-    /// reason that it gives.
+    /// [`ErrorKind::Io`] if a right is missing; [`ErrorKind::Unsupported`] if the kernel refuses a definition that is
+    /// certain, with the reason that it gives.
     pub fn new<'d>(
         tracefs: &Tracefs,
         session: SessionId,
-        definitions: impl IntoIterator<Item = &'d str>,
-    ) -> Result<Self> {
+        definitions: impl IntoIterator<Item = (&'d str, bool)>,
+    ) -> Result<(Self, Vec<(String, String)>)> {
         let features = Features::of(tracefs);
         // Before all definitions, and after them removed: so that a group without an instance is left by nobody alive.
         let instance = Instance::create(tracefs, session)?;
         let planted = Self { tracefs: tracefs.clone(), session, instance, is_removed: false };
-        for line in definitions {
-            define(tracefs, features, line)?;
+        let mut refused = vec![];
+        for (line, is_certain) in definitions {
+            match define(tracefs, features, line) {
+                Err(error) if !is_certain && error.kind() == ErrorKind::Unsupported => {
+                    refused.push((line.to_owned(), error.message().to_owned()));
+                }
+                defined => defined?,
+            }
         }
-        Ok(planted)
+        Ok((planted, refused))
     }
 
     /// Removes all, if no file of the instance is open any more.
@@ -68,6 +75,12 @@ fn define(tracefs: &Tracefs, features: Features, line: &str) -> Result<()> {
         match reason(&tracefs.read("error_log"), line) {
             Some(reason) => {
                 Error::new(ErrorKind::Unsupported, format!("the kernel refuses '{line}': {reason}")).at(&path)
+            }
+            // What is said in the log is said of a line that is understood; the rest of it the number says.
+            None if error.raw_os_error() != Some(libc::EACCES)
+                && error.raw_os_error() != Some(libc::EPERM) =>
+            {
+                Error::new(ErrorKind::Unsupported, format!("the kernel refuses '{line}': {error}")).at(&path)
             }
             None => super::mount::refused(Path::new("/"), &path, &format!("define '{line}'"), &error),
         }

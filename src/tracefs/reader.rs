@@ -237,6 +237,6 @@ fn read_at_once(path: &Path) -> std::io::Result<String> {
 fn capacity(instance: &Path) -> u64 {
     const USUAL: u64 = 1408;
     let text = std::fs::read_to_string(instance.join("buffer_size_kb")).unwrap_or_default();
-    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u64>().ok());
-    numbers.last().unwrap_or(USUAL) * 1024
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u64>().ok());
+    numbers.next_back().unwrap_or(USUAL) * 1024
 }

@@ -13,6 +13,8 @@ use std::time::Duration;
                         --if becomes a filter of the kernel: values as ARG, compared with constants by == != < <= > >= & ~, joined by \
                         && || ! and parentheses. Constants are numbers, enumerators, flags of open(2), errno names, and text in quotes; \
                         $comm, $pid and $cpu are known of every event.\n\n\
+                        --count, --hist and --latency print tables in place of lines. The kernel counts by itself where it can: not \
+                        for --latency, not with --pid or --cgroup, and not without CONFIG_HIST_TRIGGERS.\n\n\
                         --dry-run prints commands of a shell, one a line, that do what the trace would: run as root they plant the same \
                         probes. They name the instance probeidx.dry and the group probeidx_dry, which no trace removes. With --kernel it \
                         needs neither root nor the kernel.\n\n\
@@ -23,6 +25,9 @@ use std::time::Duration;
                         probeidx trace sched:sched_switch --if 'prev_prio < 100'\n  \
                         probeidx trace vm.pagefault --pid 4711\n  \
                         probeidx trace vfs_write count --if 'count > 4096 && file->f_flags & O_DIRECT' --comm postgres\n  \
+                        probeidx trace vfs_read --latency --duration 10s\n  \
+                        probeidx trace vfs_write --hist count\n  \
+                        probeidx trace do_sys_openat2 --stack -o trace.json\n  \
                         probeidx trace vfs_read --dry-run --kernel 6.1.0-56-cloud-amd64"
 )]
 pub struct Trace {
@@ -53,6 +58,22 @@ pub struct Trace {
     /// Turn an event off that happens more often in a second
     #[arg(long, value_name = "N", default_value = "100000")]
     pub max_rate: u64,
+    /// Print the stack of each event, with inlined functions put back in
+    #[arg(long)]
+    pub stack: bool,
+    /// Write a file that viewers load (ui.perfetto.dev, chrome://tracing) instead of lines: calls of functions from their
+    /// entry to their return, the rest as instants
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Count how often each copy is passed, and print a table at the end; on a terminal every second
+    #[arg(long, conflicts_with_all = ["args", "hist", "latency", "stack", "output", "limit"])]
+    pub count: bool,
+    /// Count how often each value of ARG occurs; numbers by powers of two
+    #[arg(long, value_name = "ARG", conflicts_with_all = ["args", "latency", "stack", "output", "limit"])]
+    pub hist: Option<String>,
+    /// Measure how long calls take, from the entry to the return
+    #[arg(long, conflicts_with_all = ["args", "stack", "output", "limit"])]
+    pub latency: bool,
     /// Print what would be written to tracefs, and do not write it
     #[arg(long)]
     pub dry_run: bool,

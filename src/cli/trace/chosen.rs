@@ -25,6 +25,8 @@ pub struct Question<'q> {
     pub arguments: &'q [Argument],
     /// Of which events.
     pub condition: Option<&'q Condition>,
+    /// Whether no values are read.
+    pub is_without_values: bool,
     /// The group of the events.
     pub group: &'q str,
 }
@@ -69,8 +71,16 @@ pub fn plan(
     let has_event = |system: &str, name: &str| tracefs.has(&format!("events/{system}/{name}/enable"));
     let is_seen = live.is_some() && tracefs.has("events");
     let mut planner = Planner::new(question.arguments, question.condition);
+    if question.is_without_values {
+        planner = planner.without_values();
+    }
     let mut absent = vec![];
-    for (path, specs) in asked(question.specs, kernel.as_ref().map(|(path, _)| path.as_path()), config)? {
+    let indexes = asked(question.specs, kernel.as_ref().map(|(path, _)| path.as_path()), config)?;
+    if is_elsewhere && indexes.iter().filter(|(_, specs)| !specs.iter().any(is_of_process)).count() > 1 {
+        let what = format!("{} kernels match, and a plan is for one", indexes.len());
+        return Err(Error::new(ErrorKind::Usage, what).hint("name one with --kernel; see: probeidx kernels"));
+    }
+    for (path, specs) in indexes {
         let index = match &kernel {
             Some((known, index)) if *known == path => Arc::clone(index),
             _ => config.open(&path)?,

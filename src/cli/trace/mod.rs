@@ -1,5 +1,6 @@
 //! `probeidx trace`
 mod chosen;
+mod counting;
 mod guard;
 mod only;
 mod printer;
@@ -16,16 +17,19 @@ use super::output::failed;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::runtime::overlay::Overlay;
-use crate::query::spec;
 use crate::query::spec::argument::{self, Argument};
+use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
 use crate::query::trace::Plan;
 use crate::query::trace::filter::Condition;
 use crate::query::trace::names::{IndexNames, NoNames};
 use crate::render::trace::plan::{as_shell, summary};
 use crate::tracefs::mount::Tracefs;
+use crate::tracefs::planted::{self, Planted};
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
+use counting::What;
 use session::Session;
+use signals::Ending;
 use std::io::Write;
 use std::path::Path;
 use steps::Steps;
@@ -36,8 +40,14 @@ const DRY_GROUP: &str = "probeidx_dry";
 
 /// Plans, plants, prints and removes.
 pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let specs = spec::parse(&args.spec)?;
-    let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
+    let counted = What::of(args);
+    let specs = match counted {
+        Some(What::Latency) => entries_and_returns(spec::parse(&args.spec)?)?,
+        _ if args.output.is_some() => with_returns(spec::parse(&args.spec)?),
+        _ => spec::parse(&args.spec)?,
+    };
+    let arguments = args.args.iter().chain(&args.hist).map(|a| argument::parse(a));
+    let arguments: Vec<Argument> = arguments.collect::<Result<_>>()?;
     if arguments.len() > argument::MOST {
         let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
         return Err(Error::new(ErrorKind::Usage, what));
@@ -62,27 +72,91 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
         specs: &specs,
         arguments: &arguments,
         condition: condition.as_ref(),
+        is_without_values: matches!(counted, Some(What::Copies | What::Latency)),
         group: &group,
     };
-    let chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
+    let mut chosen = chosen::plan(&question, args, is_elsewhere, &tracefs, config)?;
     if chosen.plan.events.is_empty() {
         return refused(&chosen, config);
     }
     let threads = only::threads(args)?;
-    let steps = Steps::of(&chosen.plan, &threads);
     if args.dry_run {
-        return print(&steps, &tracefs, &instance, config, out);
+        return print(
+            &chosen.plan,
+            &Steps::of(&chosen.plan, &threads, args.stack),
+            &tracefs,
+            &instance,
+            config,
+            out,
+        );
+    }
+    // From here on a signal ends the trace, and what is planted goes with it.
+    let ending = Ending::watch()?;
+    remove_on_panic(&tracefs, session);
+    // Thousands of probes take a while.
+    let definitions = chosen.plan.definitions().take_while(|_| !ending.is_asked());
+    let (planted, refused_ones) = Planted::new(&tracefs, session, definitions)?;
+    if ending.is_asked() {
+        return planted.remove().map(|()| Outcome::Done);
+    }
+    chosen.plan.leave_out(&refused_ones);
+    if chosen.plan.events.is_empty() {
+        planted.remove()?;
+        return refused(&chosen, config);
     }
     summary(&chosen.plan).iter().for_each(|line| note(config, line));
+    let steps = Steps::of(&chosen.plan, &threads, args.stack);
     let running = Session { tracefs: &tracefs, chosen: &chosen, args, config };
     match &chosen.kernel {
         Some((index, live)) => {
             let view = index.view()?;
             let loaded = Overlay::new(&view, live)?.into_loaded();
-            running.run(session, &steps, &mut IndexNames::new(&view, &loaded), out)
+            running.run(planted, &steps, &mut IndexNames::new(&view, &loaded), &ending, out)
         }
-        None => running.run(session, &steps, &mut NoNames::default(), out),
+        None => running.run(planted, &steps, &mut NoNames::default(), &ending, out),
     }
+}
+
+/// Entries, and with them returns: a viewer shows a call as what lies between them.
+fn with_returns(specs: Vec<Spec>) -> Vec<Spec> {
+    let of_return = |spec: &Spec| match &spec.point {
+        Point::Function(function)
+            if matches!(function.filter, Filter::Any | Filter::Call)
+                && (function.offset, &function.callee, &function.label) == (None, &None, &None) =>
+        {
+            let point = Point::Function(FunctionSpec { filter: Filter::Return, ..function.clone() });
+            Some(Spec { point, ..spec.clone() })
+        }
+        _ => None,
+    };
+    let returns: Vec<Spec> = specs.iter().filter_map(of_return).collect();
+    specs.into_iter().chain(returns).collect()
+}
+
+/// A program that aborts drops nothing. An instance of which a file is still open stays without events, for the next trace to
+/// remove.
+fn remove_on_panic(tracefs: &Tracefs, session: SessionId) {
+    let (tracefs, report) = (tracefs.clone(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        let _ = planted::remove(&tracefs, session);
+    }));
+}
+
+/// For each function, its entry and its return. Copies that are inlined have no return.
+fn entries_and_returns(specs: Vec<Spec>) -> Result<Vec<Spec>> {
+    let mut both = vec![];
+    for spec in specs {
+        let Point::Function(function) = &spec.point else {
+            let what = "--latency is that of functions, from their entry to their return";
+            return Err(Error::new(ErrorKind::Usage, what).hint("give the name of a function"));
+        };
+        for filter in [Filter::Call, Filter::Return] {
+            let point = Point::Function(FunctionSpec { filter, ..function.clone() });
+            both.push(Spec { point, ..spec.clone() });
+        }
+    }
+    Ok(both)
 }
 
 /// What `--if` and `--comm` ask for.
@@ -110,7 +184,8 @@ fn refused(chosen: &chosen::Chosen, config: &Config) -> Result<Outcome> {
 
 /// Prints what would be written.
 fn print(
-    steps: &Steps<'_>,
+    plan: &Plan,
+    steps: &Steps,
     tracefs: &Tracefs,
     instance: &str,
     config: &Config,
@@ -130,7 +205,7 @@ fn print(
     };
     line(&folder, None)?;
     line(&folder.join("tracing_on"), Some("0"))?;
-    for definition in &steps.definitions {
+    for (definition, _) in plan.definitions() {
         // Kernels have had it since 5.0.
         line(&tracefs.path(features.file(definition).unwrap_or("dynamic_events")), Some(definition))?;
     }

@@ -74,11 +74,6 @@ impl<'p> Records<'p> {
         Ok(Self { plan, formats, events, stack, comms: Comms::new(tracefs, Path::new("/")) })
     }
 
-    /// The formats.
-    pub fn formats(&self) -> &Formats {
-        &self.formats
-    }
-
     /// Learns the names of tasks. Before each reading that gives records out.
     pub fn refresh(&mut self) {
         self.comms.refresh();
@@ -124,17 +119,6 @@ impl<'p> Records<'p> {
             1 => Some(0),
             _ => address.and_then(|address| of.finder.find(address)),
         }
-    }
-
-    /// The value of one column.
-    pub fn value<'d>(&self, position: usize, column: usize, data: &'d [u8]) -> Value<'d> {
-        let field = self.events[position].fields.get(column).and_then(Option::as_ref);
-        value(field, data, self.formats.order())
-    }
-
-    /// The copies of an event by address.
-    pub fn finder(&self, position: usize) -> &CopyFinder {
-        &self.events[position].finder
     }
 }
 

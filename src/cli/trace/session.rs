@@ -1,5 +1,6 @@
 //! Plants, prints until the end, and removes.
 use super::chosen::Chosen;
+use super::counting::{self, What};
 use super::guard::Guard;
 use super::only;
 use super::printer::{Form, Printer};
@@ -10,17 +11,17 @@ use crate::cli::args::Trace;
 use crate::cli::config::Config;
 use crate::cli::exit::Outcome;
 use crate::cli::note;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::trace::names::Namer;
 use crate::query::trace::record::Notice;
 use crate::query::trace::{Event, Kind};
 use crate::tracefs::mount::Tracefs;
 use crate::tracefs::planted::Planted;
 use crate::tracefs::reader::Reader;
-use crate::tracefs::session_id::SessionId;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::time::Instant;
 
 /// What a session works with.
@@ -45,20 +46,22 @@ struct Seen {
 }
 
 impl Session<'_> {
-    /// Plants the steps, prints, and removes all of it, whatever happens.
+    /// Prints what happens to what is planted, and removes all of it, whatever happens.
     ///
     /// # Errors
-    /// Those of planting, reading and printing; that of removing if there is no other.
+    /// Those of enabling, reading and printing; that of removing if there is no other.
     pub fn run(
         &self,
-        session: SessionId,
-        steps: &Steps<'_>,
+        planted: Planted,
+        steps: &Steps,
         names: &mut dyn Namer,
+        ending: &Ending,
         out: &mut dyn Write,
     ) -> Result<Outcome> {
-        let ending = Ending::watch()?;
-        let planted = Planted::new(self.tracefs, session, steps.definitions.iter().copied())?;
-        let result = self.trace(&planted, steps, names, &ending, out);
+        let result = match What::of(self.args) {
+            Some(what) => counting::run(self, &planted, steps, (what, names), ending, out),
+            None => self.trace(&planted, steps, names, ending, out),
+        };
         if result.is_ok() {
             self.missed();
         }
@@ -72,22 +75,29 @@ impl Session<'_> {
     fn trace(
         &self,
         planted: &Planted,
-        steps: &Steps<'_>,
+        steps: &Steps,
         names: &mut dyn Namer,
         ending: &Ending,
         out: &mut dyn Write,
     ) -> Result<Outcome> {
         let (plan, instance) = (&self.chosen.plan, &planted.instance);
         let mut reader = Reader::open(&instance.folder())?;
-        let mut records = Records::new(plan, &self.tracefs.path(""), &instance.folder(), &mut reader, false)?;
-        let form = if self.config.json { Form::Json } else { Form::Text };
+        let mut records =
+            Records::new(plan, &self.tracefs.path(""), &instance.folder(), &mut reader, self.args.stack)?;
+        let mut file = self.args.output.as_ref().map(|path| create(path)).transpose()?;
+        let form = match (&file, self.config.json) {
+            (Some(_), _) => Form::viewer(plan),
+            (None, true) => Form::Json,
+            (None, false) => Form::Text,
+        };
+        let out = match &mut file {
+            Some(file) => file as &mut dyn Write,
+            None => out,
+        };
         let mut printer = Printer::new(form, names, out);
         start(planted, steps)?;
+        self.tell_start();
         let count = plan.events.len();
-        note(
-            self.config,
-            &format!("tracing {count} event{}; Ctrl-C ends it", if count == 1 { "" } else { "s" }),
-        );
         let begin = Instant::now();
         let end = self.args.duration.and_then(|time| begin.checked_add(time));
         let mut guard = Guard::new(count, self.args.max_rate, begin);
@@ -157,6 +167,13 @@ impl Session<'_> {
         failed.map(|()| found.is_more)
     }
 
+    /// Says that all is planted.
+    pub fn tell_start(&self) {
+        let count = self.chosen.plan.events.len();
+        let plural = if count == 1 { "" } else { "s" };
+        note(self.config, &format!("tracing {count} event{plural}; Ctrl-C ends it"));
+    }
+
     fn is_enough(&self, seen: &Seen) -> bool {
         self.args.limit.is_some_and(|limit| seen.printed >= limit)
     }
@@ -200,13 +217,18 @@ fn is_pipe() -> bool {
     std::fs::metadata("/proc/self/fd/1").is_ok_and(|file| file.file_type().is_fifo())
 }
 
+/// The file of `-o`.
+fn create(path: &Path) -> Result<std::fs::File> {
+    std::fs::File::create(path).map_err(|e| Error::io(path, "write the trace", e))
+}
+
 /// The folder of an event in an instance.
-fn folder(event: &Event) -> String {
+pub fn folder(event: &Event) -> String {
     format!("events/{}/{}", event.group, event.name)
 }
 
 /// Sets filters and turns all events on.
-fn start(planted: &Planted, steps: &Steps<'_>) -> Result<()> {
+pub fn start(planted: &Planted, steps: &Steps) -> Result<()> {
     // What the trace itself does to read and print is not what is asked for, and would never end (5.7).
     for thread in only::own_threads() {
         let _ = planted.instance.try_write("set_event_notrace_pid", &thread.to_string());

@@ -1,19 +1,15 @@
 //! What is written to tracefs, in order.
 use crate::query::trace::Plan;
 
-/// The writes of a session: the definitions, then files of its instance.
-pub struct Steps<'p> {
-    /// For `dynamic_events` and the like.
-    pub definitions: Vec<&'p str>,
+/// The writes of a session behind the definitions.
+pub struct Steps {
     /// The name of a file in the instance, and the text.
     pub writes: Vec<(String, String)>,
 }
 
-impl<'p> Steps<'p> {
+impl Steps {
     /// Those of a plan, for all threads or for some. Filters come before anything is enabled, and all starts at once.
-    pub fn of(plan: &'p Plan, threads: &[u32]) -> Self {
-        let copies = plan.events.iter().flat_map(|event| &event.copies);
-        let definitions = copies.filter_map(|copy| copy.definition.as_deref()).collect();
+    pub fn of(plan: &Plan, threads: &[u32], has_stacks: bool) -> Self {
         let mut writes: Vec<(String, String)> = vec![];
         let of_event = |event: &crate::query::trace::Event, file: &str| {
             format!("events/{}/{}/{file}", event.group, event.name)
@@ -32,8 +28,11 @@ impl<'p> Steps<'p> {
             let some: Vec<String> = some.iter().map(u32::to_string).collect();
             writes.push(("set_event_pid".to_owned(), some.join(" ")));
         }
+        if has_stacks {
+            writes.push(("options/stacktrace".to_owned(), "1".to_owned()));
+        }
         writes.extend(plan.events.iter().map(|event| (of_event(event, "enable"), "1".to_owned())));
         writes.push(("tracing_on".to_owned(), "1".to_owned()));
-        Self { definitions, writes }
+        Self { writes }
     }
 }

@@ -11,8 +11,8 @@ const LONGEST_NAME: usize = 63;
 /// The kernel's limit for a definition (`trace_parse_run_command`, kernel/trace/trace.c).
 const LONGEST_LINE: usize = 4094;
 
-/// The definition of a probe at one place that fetches these values: `p:probeidx/do_open _text+3543965`. By default the event is named after the
-/// function.
+/// The definition of a probe at one place that fetches these values: `p:probeidx/do_open _text+3543965`. By default the
+/// event is named after the function.
 ///
 /// # Errors
 /// Why kprobe_events refuse it.
@@ -24,18 +24,31 @@ pub fn definition(
     name: Option<&str>,
 ) -> Result<String, String> {
     let is_return = filter == Filter::Return;
-    let verdict = p.verdicts.definition(is_return);
-    if let Some(reason) = verdict.reason() {
+    if let Some(reason) = p.verdicts.definition(is_return).reason() {
         return Err(reason.name().to_owned());
     }
+    let plain = event_name(p, is_return);
+    line(p, filter, values, group, name.unwrap_or(&plain))
+}
+
+/// Like [`definition`], whatever the verdict is.
+///
+/// # Errors
+/// Why there is no such line.
+pub fn line(
+    p: &Placement<'_>,
+    filter: Filter,
+    values: &[ValueAt],
+    group: &str,
+    name: &str,
+) -> Result<String, String> {
     let anchor = p.anchor.as_ref().ok_or("no anchor")?;
     if !anchor.is_definable() {
         return Err("the kernel ends a name at blanks and #".to_owned());
     }
-    let plain = event_name(p, is_return);
-    let kind = if is_return { 'r' } else { 'p' };
+    let kind = if filter == Filter::Return { 'r' } else { 'p' };
     let arguments: String = arguments(values).iter().map(|a| format!(" {a}")).collect();
-    let line = format!("{kind}:{group}/{} {anchor}{arguments}", name.unwrap_or(&plain));
+    let line = format!("{kind}:{group}/{name} {anchor}{arguments}");
     match line.len() {
         0..=LONGEST_LINE => Ok(line),
         length => Err(format!("the definition has {length} characters, and the kernel takes {LONGEST_LINE}")),
@@ -61,7 +74,7 @@ impl Names {
         values: &[ValueAt],
         known: &mut Vec<(Signature, String)>,
     ) -> String {
-        let signature: Signature = signature(values).into_iter().chain(line(p)).collect();
+        let signature: Signature = signature(values).into_iter().chain(source_line(p)).collect();
         if let Some((_, name)) = known.iter().find(|(s, _)| *s == signature) {
             return name.clone();
         }
@@ -99,7 +112,7 @@ fn event_name(p: &Placement<'_>, is_return: bool) -> String {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         name.insert(0, '_');
     }
-    let suffix = match (line(p), is_return) {
+    let suffix = match (source_line(p), is_return) {
         (Some(line), _) => format!("_{line}"),
         (None, true) => "__return".to_owned(),
         (None, false) => String::new(),
@@ -110,7 +123,7 @@ fn event_name(p: &Placement<'_>, is_return: bool) -> String {
 
 /// The line of a placement that was found by line: `L17` if it is 17 lines after the declaration; in another file, the
 /// line number.
-pub fn line(p: &Placement<'_>) -> Option<String> {
+fn source_line(p: &Placement<'_>) -> Option<String> {
     let source = p.source?;
     let relative = source.line.checked_sub(p.line).filter(|_| source.file == p.file);
     Some(format!("L{}", relative.unwrap_or(source.line)))

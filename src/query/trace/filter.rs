@@ -306,7 +306,7 @@ fn named(view: &View<'_>, name: &str) -> Result<i128> {
     if let Some(string) = view.find_string(name.as_bytes()) {
         for at in view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64) {
             let constants = view.members(TypeId::new(at as u32));
-            values.extend(constants.iter().filter(|c| c.name == string).map(|c| c.value.get() as i64));
+            values.extend(constants.iter().filter(|c| c.name == string).map(|c| c.value.get()));
         }
     }
     values.sort_unstable();

@@ -45,6 +45,33 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
 }
 
+impl Plan {
+    /// The lines that plant it, each with whether the kernel surely takes it.
+    pub fn definitions(&self) -> impl Iterator<Item = (&str, bool)> {
+        let copies = self.events.iter().flat_map(|event| &event.copies);
+        copies.filter_map(|copy| Some((copy.definition.as_deref()?, copy.is_certain)))
+    }
+
+    /// Leaves out what the kernel refused: the line, and its reason. Cost: linear in the copies, for each.
+    pub fn leave_out(&mut self, refused: &[(String, String)]) {
+        for event in &mut self.events {
+            let subject = &event.subject;
+            event.copies.retain(|copy| {
+                let is_it = |(line, _): &&(String, String)| copy.definition.as_ref() == Some(line);
+                let Some((_, why)) = refused.iter().find(is_it) else { return true };
+                let what = match copy.inlined_into.first() {
+                    Some(caller) => format!("{subject} in {caller}"),
+                    None => subject.clone(),
+                };
+                let why = format!("the kernel refuses it: {why}");
+                self.left_out.push(LeftOut { subject: subject.clone(), what, why, instead: None });
+                false
+            });
+        }
+        self.events.retain(|event| !event.copies.is_empty());
+    }
+}
+
 /// What makes the kernel write a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -95,6 +122,9 @@ pub struct Event {
 pub struct Copy {
     /// The line that plants it: `p:probeidx_4711/do_open _text+3543965`. `None` for an event that is there.
     pub definition: Option<String>,
+    /// Whether the index knows that the kernel takes it. If not, the kernel decides when it is planted: of instructions
+    /// that are patched at boot, and where the index has no code to judge by.
+    pub is_certain: bool,
     /// Where it is; `None` for an event that the kernel has by itself.
     pub place: Option<Place>,
     /// The functions around an inlined copy, innermost first; empty for one out of line.

@@ -160,6 +160,7 @@ mod tests {
     fn a_copy_is_found_by_its_address_and_a_little_behind_it() {
         let copy = |address| Copy {
             definition: None,
+            is_certain: true,
             place: Some(Place {
                 anchor: ("_text".to_owned(), address),
                 module: None,

@@ -15,6 +15,7 @@ pub struct Tally {
 
 /// Counts by what is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each event")]
 pub enum TallyCounts {
     /// For each copy of the event how often it was passed; and how often none of them was known to be.
     Copies(Vec<u64>, u64),

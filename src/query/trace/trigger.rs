@@ -1,9 +1,9 @@
 //! Counting in the kernel: the text of hist triggers, and of what they count (Documentation/trace/histogram.rst).
 //!
 //! A trigger costs the kernel a look-up in a table for each event, and no record is written or read. What it cannot do is
-//! done from records: it needs CONFIG_HIST_TRIGGERS (Debian's kernels have it since 6.1, not 5.10), and a latency of a function
-//! that calls itself is that of the innermost calls alone, because the variable that has the time of the entry is one for
-//! each task.
+//! done from records. It needs CONFIG_HIST_TRIGGERS, which Debian's kernels have since 6.1, not 5.10. Latencies are always of
+//! records: the variable in which a trigger keeps the time of an entry is one for each task, so that of a function that
+//! calls itself only the innermost calls would be right.
 use super::histogram::Log2;
 use super::shown::Shown;
 use super::{Column, Event, Kind};
@@ -39,26 +39,6 @@ pub fn count(event: &Event, counted: Counted<'_>) -> String {
     };
     put_filter(event, &mut text);
     text
-}
-
-/// The definition of the synthetic event of a latency, for `synthetic_events`: `name u64 ns; int pid`. With `!` before it, it
-/// is removed. Names are those of the whole system: `name` must be that of one process.
-pub fn latency_event(name: &str) -> String {
-    // `pid_t` is refused for common_pid, which is an int ("Param type doesn't match").
-    format!("{name} u64 ns; int pid")
-}
-
-/// What is written to the `trigger` files of the entry, of the return, and of the synthetic event (in the group `synthetic`),
-/// in this order; with `!` before each, in the opposite order, it ends. The clock of the instance becomes `mono`.
-pub fn latency(entry: &Event, exit: &Event, name: &str) -> [String; 3] {
-    let mut of_entry = "hist:keys=common_pid:ts0=common_timestamp:clock=mono".to_owned();
-    put_filter(entry, &mut of_entry);
-    let mut of_exit = format!(
-        "hist:keys=common_pid:lat=common_timestamp-$ts0:clock=mono:onmatch({}.{}).{name}($lat,common_pid)",
-        entry.group, entry.name
-    );
-    put_filter(exit, &mut of_exit);
-    [of_entry, of_exit, "hist:keys=ns.log2:vals=hitcount,ns".to_owned()]
 }
 
 fn put_filter(event: &Event, text: &mut String) {

@@ -93,6 +93,7 @@ mod tests {
     fn event(subject: &str, unreadable: &[&[(&str, &str)]]) -> Event {
         let copy = |unread: &&[(&str, &str)]| Copy {
             definition: Some("p:g/e _text+1".to_owned()),
+            is_certain: true,
             place: None,
             inlined_into: vec![],
             unreadable: unread.iter().map(|(n, w)| ((*n).to_owned(), (*w).to_owned())).collect(),

@@ -96,28 +96,42 @@ pub fn latency(function: &str, log2: &Log2, sum: u64, unmatched: u64, out: &mut 
         }
     }
     out.push(b'\n');
-    let most = log2.ranges().map(|(.., count)| count).max().unwrap_or(0);
-    for (start, last, count) in log2.ranges() {
-        let range = format!("{} .. {}", nanoseconds(start), nanoseconds(last));
-        let _ = writeln!(out, "  {range:>42} {count:>12} |{:<BAR$}|", bar(count, most));
-    }
+    let name = |start, last| format!("{} .. {}", nanoseconds(start), nanoseconds(last));
+    put_ranges_as_rows(log2, false, name, out);
     if unmatched > 0 {
         let _ = writeln!(out, "  {:<42} {unmatched:>12}", "entry or return not seen");
     }
 }
 
 fn ranges(log2: &Log2, is_signed: bool, out: &mut Vec<u8>) {
-    let most = log2.ranges().map(|(.., count)| count).max().unwrap_or(0);
-    for (start, last, count) in log2.ranges() {
-        let range = match last {
-            u64::MAX if is_signed => "negative".to_owned(),
-            _ if start == last => start.to_string(),
-            _ => format!("{start} .. {last}"),
-        };
-        // Negative numbers stand far behind the others.
-        if count > 0 || !is_signed || last < 1 << 40 {
-            let _ = writeln!(out, "  {range:>42} {count:>12} |{:<BAR$}|", bar(count, most));
+    let name = |start: u64, last: u64| match last {
+        u64::MAX if is_signed => "negative".to_owned(),
+        _ if start == last => start.to_string(),
+        _ => format!("{start} .. {last}"),
+    };
+    put_ranges_as_rows(log2, is_signed, name, out);
+}
+
+/// A row for each range; of several empty ones together, one. Negative numbers stand first.
+fn put_ranges_as_rows(log2: &Log2, is_signed: bool, name: impl Fn(u64, u64) -> String, out: &mut Vec<u8>) {
+    let all: Vec<(u64, u64, u64)> = log2.ranges().collect();
+    let most = all.iter().map(|(.., count)| *count).max().unwrap_or(0);
+    let negative = all.iter().filter(|(_, last, _)| is_signed && *last == u64::MAX);
+    let others = all.iter().filter(|(_, last, _)| !is_signed || *last < u64::MAX);
+    let mut empty = 0;
+    let mut is_begun = false;
+    for (start, last, count) in negative.chain(others) {
+        if *count == 0 {
+            empty += 1;
+            continue;
         }
+        if is_begun && empty > 0 {
+            let _ = writeln!(out, "  {:>42}", "…");
+        }
+        // Between negative numbers and the others is no gap that says anything.
+        is_begun = !(is_signed && *last == u64::MAX);
+        empty = 0;
+        let _ = writeln!(out, "  {:>42} {count:>12} |{:<BAR$}|", name(*start, *last), bar(*count, most));
     }
 }
 

@@ -19,11 +19,9 @@ impl Archive {
         }
     }
 
-    /// A file that may be run; the folder that it lies in stands before it.
+    /// A file that may be run; the folders that it lies in stand before it.
     pub fn file(&mut self, path: &str, content: &[u8]) {
-        if let Some((folder, _)) = path.rsplit_once('/') {
-            self.folder(folder);
-        }
+        path.match_indices('/').for_each(|(end, _)| self.folder(&path[..end]));
         self.entry(path, 0o100_755, content);
     }
 

@@ -17,14 +17,13 @@ pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     take(&mut gcc, &program, &folder)
 }
 
-/// `trace/guest.c`, linked statically.
-pub fn guest(architecture: Architecture) -> Result<Vec<u8>, String> {
-    let folder = folder("guest")?;
-    let program = folder.join("guest");
+/// `trace/guest.c`, linked statically and with its debug information; it stays where it is made.
+pub fn guest(program: &Path, architecture: Architecture) -> Result<Vec<u8>, String> {
     let mut gcc = Command::new(architecture.compiler());
-    gcc.args(["-static", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    gcc.args(["-static", "-g", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(program);
     gcc.arg(source("trace/guest.c"));
-    take(&mut gcc, &program, &folder)
+    run(&mut gcc).and_then(|()| read(program))
 }
 
 /// The program that is tested, without its debug information: the machine has it in memory. For another architecture than

@@ -28,6 +28,8 @@ pub mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod tracepoints;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod traces;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod trampolines;
 #[cfg(feature = "cli")]
 pub mod types;

@@ -3,6 +3,7 @@ use crate::support::fixture::{Tree, USUAL};
 use crate::support::program::{Run, run_in, source};
 use probeidx::query::Index;
 use probeidx::query::spec::member_path::parse;
+use probeidx::query::trace::shown::Shown;
 use probeidx::query::types::layout::layout;
 use probeidx::query::types::member::walk_path;
 use probeidx::query::types::{lookup, users};
@@ -323,4 +324,42 @@ fn damaged_types_are_survived() {
         let counted: Result<(), ()> = users::users(&view, &all, |_| Ok(()));
         assert!(counted.is_ok());
     }
+}
+
+/// How a trace shows values of each kind of type.
+#[test]
+fn values_are_shown_as_their_types() {
+    let index = Index::open(&index()).unwrap();
+    let view = index.view().unwrap();
+    let of = |name: &str, path: &str, is_returned: bool| {
+        let start = lookup::find(&view, name)[0];
+        let walked = walk_path(&view, start, &parse(path).unwrap()).unwrap();
+        Shown::of_type(&view, walked.type_id, is_returned)
+    };
+    let named = [(-5, "NEGATIVE"), (0, "NONE"), (7, "POSITIVE")].map(|(v, n)| (v, n.to_owned())).to_vec();
+    for (name, path, shown) in [
+        ("struct plain", "x.c", Shown::Character),
+        ("struct plain", "x.l", Shown::Signed),
+        ("struct fields", "x.a", Shown::Unsigned),
+        ("struct fields", "x.f", Shown::Signed),
+        ("struct fields", "x.g", Shown::Boolean),
+        ("struct outer", "x.comm", Shown::Text),
+        ("struct outer", "x.comm[3]", Shown::Character),
+        ("struct outer", "x.table", Shown::Unsigned),
+        ("struct outer", "x.compare", Shown::Address),
+        ("struct outer", "x.names", Shown::Address),
+        ("struct outer", "x.handlers", Shown::Address),
+        ("struct outer", "x.sign", Shown::Enumerators { named, are_bits: false }),
+        // A number within a struct, and a struct.
+        ("struct holder", "x.count", Shown::Signed),
+        ("struct outer", "x.point", Shown::Unsigned),
+    ] {
+        assert_eq!(of(name, path, false), shown, "{name} {path}");
+    }
+    // Of what a function returns, an int or long may be an error; nothing smaller, and no array of them.
+    for (path, shown) in [("x.l", Shown::Result), ("x.s", Shown::Signed), ("x.c", Shown::Character)] {
+        assert_eq!(of("struct plain", path, true), shown, "{path}");
+    }
+    assert_eq!(of("struct outer", "x.sign", true), of("struct outer", "x.sign", false));
+    assert_eq!(Shown::of_type(&view, None, true), Shown::Unsigned);
 }

@@ -13,10 +13,10 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// Its kprobe_events are as those of 6.1 were at first.
-static FORMER: LazyLock<Indexed> =
+pub static FORMER: LazyLock<Indexed> =
     LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fno-eliminate-unused-debug-types"])));
 /// They can do what those of 6.12 can, whatever the release says.
-static LATER: LazyLock<Indexed> =
+pub static LATER: LazyLock<Indexed> =
     LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-DNEWER_EVENTS"])));
 
 fn delta(recipe: &Recipe) -> Indexed {

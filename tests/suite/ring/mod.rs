@@ -1,8 +1,11 @@
 //! Sub-buffers of ring buffers: as kernels wrote them, made by hand, and hostile.
+mod counted;
 mod hostile;
 mod made;
 mod merged;
 mod recorded;
+mod shown;
+mod stacks;
 
 /// A sub-buffer in one of both byte orders, with a head of 16 bytes.
 pub struct Written {

@@ -4,6 +4,10 @@
 //     s ACTION COUNT ARGUMENT...     trace with these arguments while ACTION is done so often by a process called actor;
 //                                    @PID@ in an argument is its number. If ACTION is `itself`, the trace ends by itself
 //     i SIGNAL ACTION COUNT ARG...   the same, and the trace is ended by this signal
+//     p ACTION COUNT ARGUMENT...     the same; what the program prints is a pipe that is closed when the action is done, and it
+//                                    ends by that
+//     f ACTION COUNT ARGUMENT...     the same; what the program prints goes to a full disk
+//     u ACTION COUNT ARGUMENT...     the same; the program is that of a user without rights
 //     k COUNT ARGUMENT...            trace and kill the program by SIGKILL at a random moment, so often; after each a trace
 //                                    that ends by itself is to find nothing left
 //     c PATH                         print a file
@@ -341,6 +345,12 @@ static struct actor start_actor(const struct action *action, int count) {
         }
         _exit(0);
     }
+    // Its own cgroup, too.
+    FILE *processes = fopen("/sys/fs/cgroup/traced/cgroup.procs", "w");
+    if (processes) {
+        fprintf(processes, "%d\n", pid);
+        fclose(processes);
+    }
     return (struct actor){pid, word};
 }
 
@@ -355,7 +365,16 @@ static void end_actor(struct actor actor) {
     munmap(actor.word, 4096);
 }
 
-static pid_t start_trace(char **arguments) {
+// Where what the program prints goes, and who runs it.
+enum { TO_FILE = 's', TO_PIPE = 'p', TO_FULL = 'f', BY_USER = 'u' };
+
+// The end that reads, of TO_PIPE.
+static int reading = -1;
+
+static pid_t start_trace(char **arguments, int how) {
+    int ends[2] = {-1, -1};
+    if (how == TO_PIPE && pipe(ends))
+        fail("pipe");
     // Before the program does: what the last one said is not what this one says.
     close(creat("/t/out", 0600));
     close(creat("/t/err", 0600));
@@ -363,16 +382,22 @@ static pid_t start_trace(char **arguments) {
     if (pid < 0)
         fail("fork");
     if (pid == 0) {
-        int in = open("/dev/null", O_RDONLY), out = open("/t/out", O_WRONLY);
+        int in = open("/dev/null", O_RDONLY);
+        int out = how == TO_PIPE ? ends[1] : open(how == TO_FULL ? "/dev/full" : "/t/out", O_WRONLY);
         int err = open("/t/err", O_WRONLY);
         if (in >= 0)
             dup2(in, 0);
         dup2(out, 1);
         dup2(err, 2);
         setenv("PROBEIDX_DB", "/db", 1);
+        close(ends[0]);
+        if (how == BY_USER && (setgid(1000) || setuid(1000)))
+            _exit(126);
         execv("/probeidx", arguments);
         _exit(127);
     }
+    reading = ends[0];
+    close(ends[1]);
     return pid;
 }
 
@@ -453,7 +478,7 @@ static void put_pid(char **arguments, pid_t pid) {
     }
 }
 
-static void session(char **words, int signal) {
+static void session(char **words, int signal, int how) {
     const struct action *action = action_of(words[0]);
     int status = 0, code;
     // The words from the third on, with the names of program and command before them.
@@ -461,10 +486,12 @@ static void session(char **words, int signal) {
     memcpy(arguments + 2, words + 2, (ARGUMENTS - 2) * sizeof *words);
     struct actor actor = start_actor(action, atoi(words[1]));
     put_pid(arguments, actor.pid);
-    pid_t trace = start_trace(arguments);
+    pid_t trace = start_trace(arguments, how);
     if (is_tracing(trace, &status)) {
         act(actor);
-        if (strcmp(words[0], "itself"))
+        if (how == TO_PIPE)
+            close(reading);
+        else if (how != TO_FULL && strcmp(words[0], "itself"))
             kill(trace, signal);
         code = wait_for(trace);
     } else {
@@ -493,21 +520,22 @@ static void kill_often(int count, char **words) {
     int status;
     for (int i = -1; i < count; i++) {
         clock_gettime(CLOCK_MONOTONIC, &start);
-        pid_t trace = start_trace(arguments);
+        pid_t trace = start_trace(arguments, TO_FILE);
         if (i < 0) {
             // How long it takes, once.
             is_tracing(trace, &status);
             clock_gettime(CLOCK_MONOTONIC, &now);
             most = (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 + 200000;
         } else {
-            pause_for(random() % most);
+            // Most of the time goes by before anything is planted.
+            pause_for(most / 2 + random() % (most / 2));
         }
         kill(trace, SIGKILL);
         waitpid(trace, &status, 0);
         left.length = 0;
         list_left(&left);
         planted += left.length > 0;
-        trace = start_trace(next);
+        trace = start_trace(next, TO_FILE);
         if (wait_for(trace) == 0)
             removed++;
         left.length = 0;
@@ -524,8 +552,13 @@ static void kill_often(int count, char **words) {
     tell("a %u 0\n", answering);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
     static struct buffer requests;
+    // As the program of which an index was built, which has that path.
+    struct buffer self = {0};
+    char *program = strtok(read_into(&self, "/program"), "\n");
+    if (program && strcmp(arguments[0], program) && count > 0)
+        execl(program, program, NULL);
     char *words[ARGUMENTS + 3], *line;
     mount("none", "/proc", "proc", 0, NULL);
     mount("none", "/sys", "sysfs", 0, NULL);
@@ -536,7 +569,9 @@ int main(void) {
     mkdir("/sys/fs/cgroup", 0755);
     mount("none", "/t", "tmpfs", 0, NULL);
     mount("none", "/sys/fs/cgroup", "cgroup2", 0, NULL);
+    mkdir("/sys/fs/cgroup/traced", 0755);
     mknod("/dev/null", S_IFCHR | 0666, 1 << 8 | 3);
+    mknod("/dev/full", S_IFCHR | 0666, 1 << 8 | 7);
     int file = creat(FILE_OF_ACTOR, 0600);
     if (ftruncate(file, 1 << 20))
         fail(FILE_OF_ACTOR);
@@ -555,12 +590,12 @@ int main(void) {
         }
         memset(words, 0, sizeof words);
         split(line + 2, words);
-        if (kind == 's')
-            session(words, SIGINT);
-        else if (kind == 'i')
-            session(words + 1, atoi(words[0]));
+        if (kind == 'i')
+            session(words + 1, atoi(words[0]), TO_FILE);
         else if (kind == 'k')
             kill_often(atoi(words[0]), words + 1);
+        else
+            session(words, SIGINT, kind);
         answering++;
         flush();
     }

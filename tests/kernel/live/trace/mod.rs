@@ -2,6 +2,7 @@
 //! from known callers (guest.c), and what is printed is compared with that, line by line. After each trace tracefs is as
 //! before.
 mod cases;
+mod forms;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
@@ -9,6 +10,8 @@ use crate::installed::{self, Kernel, needed};
 use cases::{Case, Truth};
 use serde_json::Value;
 use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
 
 /// How often a trace is killed.
 const KILLS: u64 = 50;
@@ -33,11 +36,31 @@ pub struct Seen {
 
 fn machine(kernel: &Kernel) -> Result<Machine, String> {
     let index = installed::index(kernel);
-    let read = |path: &std::path::Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
-    Ok(Machine::new(kernel)?
-        .running(parts::guest(kernel.architecture)?)
+    let read = |path: &Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+    let folder = parts::folder("guest")?;
+    let path = folder.join("guest");
+    let guest = parts::guest(&path, kernel.architecture)?;
+    let built = Command::new(installed::program())
+        .args(["build", "--user", "-q", "--db"])
+        .args([&folder, &path])
+        .output()
+        .map_err(|e| e.to_string())?;
+    if !built.status.success() {
+        return Err(String::from_utf8_lossy(&built.stderr).into_owned());
+    }
+    let users = std::fs::read_dir(folder.join("user")).map_err(|e| e.to_string())?;
+    let user = users.flatten().next().ok_or("no index of the program")?.path();
+    // The program has the path in the machine that it has in its index.
+    let path = path.display().to_string();
+    let machine = Machine::new(kernel)?
+        .running(guest.clone())
+        .file(path.trim_start_matches('/'), guest)
+        .file("program", path.clone().into_bytes())
         .file("probeidx", parts::probeidx(kernel.architecture)?)
-        .file(&format!("db/{}.pidx", kernel.release), read(&index)?))
+        .file("db/user/guest.pidx", read(&user)?)
+        .file(&format!("db/{}.pidx", kernel.release), read(&index)?);
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(machine)
 }
 
 fn traces_hold(kernel: &Kernel) {
@@ -46,13 +69,14 @@ fn traces_hold(kernel: &Kernel) {
     let requests: Vec<Request> =
         cases.iter().map(|case| Request::Session { line: case.line(), times: 1 }).collect();
     let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}"));
-    let mut wrong = String::new();
+    let (mut wrong, mut failed) = (String::new(), 0);
     for (number, (case, answer)) in cases.iter().zip(&answers.answers).enumerate() {
         if let Err(why) = check(case, number, answer, &answers) {
+            failed += 1;
             let _ = write!(wrong, "\n{}: {why}", case.line().replace('\t', " "));
         }
     }
-    let held = cases.len() - wrong.matches("\ns ").count() - wrong.matches("\ni ").count();
+    let held = cases.len() - failed;
     installed::say(&format!("{}: {held} of {} traces saw what happened", kernel.release, cases.len()));
     assert!(wrong.is_empty(), "{}:{wrong}", kernel.release);
 }
@@ -71,6 +95,11 @@ fn check(case: &Case, number: usize, answer: &Answer, answers: &Answers) -> Resu
     }
     if let Some(missing) = case.says.iter().find(|part| !said.contains(**part)) {
         return Err(format!("it does not say '{missing}': {said}"));
+    }
+    if let Some(prints) = case.prints {
+        let truth = Truth { known: &known, count: case.count };
+        return prints(&truth, &answer.traced)
+            .map_err(|why| format!("printed:\n{}\n{why}\n{said}", answer.traced.join("\n")));
     }
     let Some(expected) = case.expected else { return Ok(()) };
     let pid = known("pid").ok_or("the actor is not known")?;
@@ -98,12 +127,14 @@ fn check(case: &Case, number: usize, answer: &Answer, answers: &Answers) -> Resu
     match seen.len() == expected.len() && seen.iter().zip(&expected).all(|(s, e)| is_same(s, e)) {
         true => Ok(()),
         false => {
-            let first = seen.iter().zip(&expected).find(|(s, e)| !is_same(s, e));
-            Err(format!(
-                "{} events, expected {}; the first that differs: {first:?}; {said}",
-                seen.len(),
-                expected.len()
-            ))
+            let list = |all: &[Seen]| {
+                let one = |s: &Seen| {
+                    let copy = s.copy.as_ref().map_or(String::new(), |copy| format!(" in {copy}"));
+                    format!("\n    {}{copy} {}", s.function, Value::Object(s.values.clone()))
+                };
+                all.iter().map(one).collect::<String>()
+            };
+            Err(format!("seen:{}\n  expected:{}\n  {said}", list(&seen), list(&expected)))
         }
     }
 }
