@@ -24,7 +24,7 @@ use crate::query::trace::filter::Condition;
 use crate::query::trace::names::{IndexNames, NoNames};
 use crate::render::trace::plan::{as_shell, summary};
 use crate::tracefs::mount::Tracefs;
-use crate::tracefs::planted::Planted;
+use crate::tracefs::planted::{self, Planted};
 use crate::tracefs::session_id::SessionId;
 use crate::tracefs::stale;
 use counting::What;
@@ -92,7 +92,13 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
     }
     // From here on a signal ends the trace, and what is planted goes with it.
     let ending = Ending::watch()?;
-    let (planted, refused_ones) = Planted::new(&tracefs, session, chosen.plan.definitions())?;
+    remove_on_panic(&tracefs, session);
+    // Thousands of probes take a while.
+    let definitions = chosen.plan.definitions().take_while(|_| !ending.is_asked());
+    let (planted, refused_ones) = Planted::new(&tracefs, session, definitions)?;
+    if ending.is_asked() {
+        return planted.remove().map(|()| Outcome::Done);
+    }
     chosen.plan.leave_out(&refused_ones);
     if chosen.plan.events.is_empty() {
         planted.remove()?;
@@ -125,6 +131,16 @@ fn with_returns(specs: Vec<Spec>) -> Vec<Spec> {
     };
     let returns: Vec<Spec> = specs.iter().filter_map(of_return).collect();
     specs.into_iter().chain(returns).collect()
+}
+
+/// A program that aborts drops nothing. An instance of which a file is still open stays without events, for the next trace to
+/// remove.
+fn remove_on_panic(tracefs: &Tracefs, session: SessionId) {
+    let (tracefs, report) = (tracefs.clone(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        let _ = planted::remove(&tracefs, session);
+    }));
 }
 
 /// For each function, its entry and its return. Copies that are inlined have no return.

@@ -7,6 +7,11 @@ pub fn name(number: u64) -> Option<&'static str> {
     Some(NAMES[at].1)
 }
 
+/// The number of an error: 2 for `ENOENT`. Cost: linear in the errors.
+pub fn number(name: &str) -> Option<u16> {
+    NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
+}
+
 const NAMES: [(u16, &str); 150] = [
     (1, "EPERM"),
     (2, "ENOENT"),

@@ -1,4 +1,5 @@
 //! Constants that programs know by name and that no debug information has, because they are macros.
+use super::errno;
 
 /// `EM_AARCH64`: open flags differ there (arch/arm64/include/uapi/asm/fcntl.h).
 const AARCH64: u16 = 183;
@@ -10,7 +11,7 @@ pub fn value(name: &str, machine: u16) -> Option<i64> {
         AARCH64 => *arm64,
         _ => *generic,
     });
-    let error = || ERRORS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+    let error = || errno::number(name).map(i64::from);
     let plain = || PLAIN.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     open.or_else(error).or_else(plain)
 }
@@ -60,60 +61,6 @@ const PLAIN: [(&str, i64); 18] = [
     ("S_IRWXU", 0o700),
     ("S_IRWXG", 0o70),
     ("S_IRWXO", 0o7),
-];
-
-/// include/uapi/asm-generic/errno-base.h and errno.h.
-const ERRORS: [(&str, i64); 50] = [
-    ("EPERM", 1),
-    ("ENOENT", 2),
-    ("ESRCH", 3),
-    ("EINTR", 4),
-    ("EIO", 5),
-    ("ENXIO", 6),
-    ("E2BIG", 7),
-    ("ENOEXEC", 8),
-    ("EBADF", 9),
-    ("ECHILD", 10),
-    ("EAGAIN", 11),
-    ("ENOMEM", 12),
-    ("EACCES", 13),
-    ("EFAULT", 14),
-    ("ENOTBLK", 15),
-    ("EBUSY", 16),
-    ("EEXIST", 17),
-    ("EXDEV", 18),
-    ("ENODEV", 19),
-    ("ENOTDIR", 20),
-    ("EISDIR", 21),
-    ("EINVAL", 22),
-    ("ENFILE", 23),
-    ("EMFILE", 24),
-    ("ENOTTY", 25),
-    ("ETXTBSY", 26),
-    ("EFBIG", 27),
-    ("ENOSPC", 28),
-    ("ESPIPE", 29),
-    ("EROFS", 30),
-    ("EMLINK", 31),
-    ("EPIPE", 32),
-    ("EDOM", 33),
-    ("ERANGE", 34),
-    ("EDEADLK", 35),
-    ("ENAMETOOLONG", 36),
-    ("ENOLCK", 37),
-    ("ENOSYS", 38),
-    ("ENOTEMPTY", 39),
-    ("ELOOP", 40),
-    ("ENODATA", 61),
-    ("EOVERFLOW", 75),
-    ("EOPNOTSUPP", 95),
-    ("EADDRINUSE", 98),
-    ("ENOBUFS", 105),
-    ("ETIMEDOUT", 110),
-    ("ECONNREFUSED", 111),
-    ("EALREADY", 114),
-    ("EINPROGRESS", 115),
-    ("ECANCELED", 125),
 ];
 
 #[cfg(test)]

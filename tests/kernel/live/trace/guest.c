@@ -345,6 +345,12 @@ static struct actor start_actor(const struct action *action, int count) {
         }
         _exit(0);
     }
+    // Its own cgroup, too.
+    FILE *processes = fopen("/sys/fs/cgroup/traced/cgroup.procs", "w");
+    if (processes) {
+        fprintf(processes, "%d\n", pid);
+        fclose(processes);
+    }
     return (struct actor){pid, word};
 }
 
@@ -563,6 +569,7 @@ int main(int count, char **arguments) {
     mkdir("/sys/fs/cgroup", 0755);
     mount("none", "/t", "tmpfs", 0, NULL);
     mount("none", "/sys/fs/cgroup", "cgroup2", 0, NULL);
+    mkdir("/sys/fs/cgroup/traced", 0755);
     mknod("/dev/null", S_IFCHR | 0666, 1 << 8 | 3);
     mknod("/dev/full", S_IFCHR | 0666, 1 << 8 | 7);
     int file = creat(FILE_OF_ACTOR, 0600);
