@@ -4,6 +4,7 @@
 //! (CONFIG_HIST_TRIGGERS), for some processes alone (a trigger is run before `set_event_pid` is asked), and for latencies: the
 //! variable in which a trigger keeps the time of an entry is one for each task, so that calls within calls of the same
 //! function would be wrong. Then it is counted from records.
+use super::guard::Guard;
 use super::records::{Happened, Records};
 use super::session::Session;
 use super::signals::Ending;
@@ -118,14 +119,22 @@ pub fn run(
     let mut records = Records::new(plan, &session.tracefs.path(""), &folder, &mut reader, false)?;
     super::session::start(planted, steps)?;
     session.tell_start();
+    let mut guard = Guard::new(plan.events.len(), session.args.max_rate, Instant::now());
     loop {
-        let is_last = is_last();
+        let is_last = is_last() || guard.is_all_off();
         if is_last {
             planted.instance.record(false)?;
         }
         let found = reader.read(is_last, &mut |merged| {
-            records.decode(&merged, 0, &mut |happened| counts.add(&happened, &records_copy(&happened, plan)));
+            records.decode(&merged, 0, &mut |happened| {
+                match &happened {
+                    Happened::Record(event, _) => guard.count(*event),
+                    Happened::Notice(Notice::Lost { count, .. }) => guard.lost(count.unwrap_or(1)),
+                }
+                counts.add(&happened, &records_copy(&happened, plan));
+            });
         })?;
+        session.turn_off(planted, &mut guard)?;
         if is_last && !found.is_more {
             break;
         }

@@ -113,14 +113,7 @@ impl Session<'_> {
             records.refresh();
             let found = self.read(&mut reader, &mut records, &mut printer, &mut guard, &mut seen, is_last)?;
             printer.flush()?;
-            for event in guard.exceeded(Instant::now()) {
-                let event = &plan.events[event];
-                instance.disable(&folder(event))?;
-                let most = self.args.max_rate;
-                let what =
-                    format!("{} happens more than {most} times a second and is turned off", event.subject);
-                note(self.config, &format!("{what}; ask for less with --if, or for more with --max-rate"));
-            }
+            self.turn_off(planted, &mut guard)?;
             if (is_last && !found) || self.is_enough(&seen) {
                 break;
             }
@@ -172,6 +165,21 @@ impl Session<'_> {
         let count = self.chosen.plan.events.len();
         let plural = if count == 1 { "" } else { "s" };
         note(self.config, &format!("tracing {count} event{plural}; Ctrl-C ends it"));
+    }
+
+    /// Turns off what happens too often, and says so. After each reading.
+    ///
+    /// # Errors
+    /// That of turning an event off.
+    pub fn turn_off(&self, planted: &Planted, guard: &mut Guard) -> Result<()> {
+        for event in guard.exceeded(Instant::now()) {
+            let event = &self.chosen.plan.events[event];
+            planted.instance.disable(&folder(event))?;
+            let most = self.args.max_rate;
+            let what = format!("{} happens more than {most} times a second and is turned off", event.subject);
+            note(self.config, &format!("{what}; ask for less with --if, or for more with --max-rate"));
+        }
+        Ok(())
     }
 
     fn is_enough(&self, seen: &Seen) -> bool {

@@ -9,7 +9,10 @@ const EXTEND: u32 = 30;
 const STAMP: u32 = 31;
 const PADDING: u32 = 29;
 
-fn read(order: Order, bytes: &[u8]) -> (Lost, Vec<Result<(u64, Vec<u8>), Torn>>) {
+/// Time and bytes of an event.
+type Read = Result<(u64, Vec<u8>), Torn>;
+
+fn read(order: Order, bytes: &[u8]) -> (Lost, Vec<Read>) {
     let page = layout(order).page(bytes).unwrap();
     let event = |event: Event<'_>| (event.time, event.data.to_vec());
     (page.lost, page.events().map(|e| e.map(event)).collect())

@@ -61,7 +61,7 @@ impl Written {
     }
     /// With its length in its head, and what else is in that field; then `behind`.
     pub fn finish(mut self, flags: u64, behind: &[u8]) -> Vec<u8> {
-        let length = self.bytes.len() as u64 - 16 | flags;
+        let length = (self.bytes.len() as u64 - 16) | flags;
         let mut rest = std::mem::take(&mut self.bytes);
         self.number(length, 8);
         rest[8..16].copy_from_slice(&self.bytes);

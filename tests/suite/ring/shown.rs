@@ -132,7 +132,8 @@ fn values_are_as_c_shows_them_and_numbers_in_json() {
         let object: Json = serde_json::from_slice(&out).unwrap();
         assert_eq!(object["args"]["v0"], in_json, "{seen}");
         // What people see is there where it is not the number itself.
-        let is_plain = in_json.to_string() == seen || !in_json.is_number() && !in_json.is_array();
+        let number = in_json.to_string();
+        let is_plain = number == seen || !in_json.is_number() && !in_json.is_array();
         let text = object.get("shown").map(|shown| shown["v0"].as_str().unwrap());
         assert_eq!(text, (!is_plain).then_some(seen), "{object}");
     }
