@@ -1,5 +1,5 @@
 //! Captures code that the kernel patched when it started, from its memory.
-use super::kcore::Kcore;
+use crate::load::kcore::Kcore;
 use super::{Instruction, Live, Patched};
 use crate::code::running::{self, BEFORE, BEHIND};
 use crate::code::{Evidence, Kernel};
