@@ -6,9 +6,9 @@ use super::note;
 use super::output::failed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::choose;
+use crate::live::Live;
 use crate::live::code::{self, Part};
 use crate::live::gather::gather;
-use crate::live::Live;
 use crate::query::runtime::overlay::Overlay;
 use crate::query::runtime::patched;
 use flate2::Compression;
@@ -73,7 +73,10 @@ fn add_code(live: &mut Live, root: &Path, config: &Config) {
         }
         Ok((machine, parts)) => code::add(live, root, machine, &parts),
         Err(error) => {
-            let why = format!("an index of the kernel says which is patched, and there is none to ask: {}", error.message());
+            let why = format!(
+                "an index of the kernel says which is patched, and there is none to ask: {}",
+                error.message()
+            );
             live.missing.push(("code".to_owned(), why));
         }
     }

@@ -123,7 +123,10 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 Provenance::Symbols => writeln!(out, "  rests on symbols only")?,
             }
             if provenance::is_of_memory(view) {
-                writeln!(out, "  its code is that of the running kernel, as patched for the processor there")?;
+                writeln!(
+                    out,
+                    "  its code is that of the running kernel, as patched for the processor there"
+                )?;
             }
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;

@@ -222,7 +222,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for live in [whole(), Live { symbols: None, refused: None, traced: None, code: None, text: None, ..whole() }] {
+        for live in
+            [whole(), Live { symbols: None, refused: None, traced: None, code: None, text: None, ..whole() }]
+        {
             assert_eq!(parse(&print(&live)).unwrap(), live);
         }
     }
@@ -232,7 +234,8 @@ mod tests {
         let live = whole();
         let found = [0x2f, 0x30, 0x31, 0x33, 0x35, 0x38, 0x39].map(|address| live.instruction(address));
         let there = |instruction| Some(Some(instruction));
-        let [taken, refused, trap] = [Instruction::Taken, Instruction::Unsupported, Instruction::Trap].map(there);
+        let [taken, refused, trap] =
+            [Instruction::Taken, Instruction::Unsupported, Instruction::Trap].map(there);
         assert_eq!(found, [None, taken, Some(None), refused, trap, Some(None), None]);
         assert_eq!(Live { code: None, ..live }.instruction(0x30), None);
     }

@@ -1,8 +1,8 @@
 //! The memory of the running kernel, from `/proc/kcore`: an ELF core file whose segments are found by run-time address.
 //! (fs/proc/kcore.c)
+use object::Endianness;
 use object::elf::{FileHeader64, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::Endianness;
 use std::fs::File;
 use std::io::{Error as Failed, ErrorKind as Io};
 use std::os::unix::fs::FileExt;

@@ -76,7 +76,8 @@ pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
     }
     let read = |path: &str| std::fs::read(path).unwrap_or_default();
     let (notes, text) = (read("/sys/kernel/notes"), read("/proc/kallsyms"));
-    Object { btf, notes: &notes, text: &text, machine: own_machine(order), order, root: Some(Path::new("/")) }.to_elf()
+    Object { btf, notes: &notes, text: &text, machine: own_machine(order), order, root: Some(Path::new("/")) }
+        .to_elf()
 }
 
 /// The machine of the running kernel.
@@ -106,7 +107,8 @@ impl Object<'_> {
     fn to_elf(&self) -> Vec<u8> {
         let mut symbols: Vec<ListedSymbol<'_>> = lines(self.text).collect();
         let is_hidden = symbols.iter().all(|s| s.address == 0);
-        let running = self.root.filter(|_| self.machine == EM_X86_64).map(|root| running::read(root, &symbols));
+        let running =
+            self.root.filter(|_| self.machine == EM_X86_64).map(|root| running::read(root, &symbols));
         if let Some(Ok(running)) = &running {
             let bounds: FxHashMap<&[u8], u64> = running.bounds.iter().copied().collect();
             for symbol in &mut symbols {
@@ -135,7 +137,8 @@ impl Object<'_> {
         };
         let mut writer = Writer::new(self.order);
         let memory = running.as_ref().and_then(|running| running.as_ref().ok());
-        let freed = |size: u64| running::FREED.iter().copied().cycle().take(size as usize).collect::<Vec<u8>>();
+        let freed =
+            |size: u64| running::FREED.iter().copied().cycle().take(size as usize).collect::<Vec<u8>>();
         for (name, area) in [(".text", code), (".init.text", init)] {
             let Some((start, size)) = area else { continue };
             match memory {
@@ -144,6 +147,12 @@ impl Object<'_> {
                 Some(memory) if name == ".text" => writer.section(name, 1, 6, start, size, &memory.code),
                 Some(_) => writer.section(name, 1, 6, start, size, &freed(size)),
             }
+        }
+        // Exit code of drivers, behind what is patched in, is freed too (arch/x86/kernel/vmlinux.lds.S).
+        let exit = area(b"__alt_instructions", b"__smp_locks")
+            .or_else(|| area(b"__alt_instructions", b"__init_end"));
+        if let Some((start, size)) = exit.filter(|_| memory.is_some()) {
+            writer.section(".exit.text", 1, 6, start, size, &freed(size));
         }
         for (name, start, bytes) in memory.iter().flat_map(|memory| &memory.tables) {
             let bytes = unmoved(name, bytes, slide);
@@ -277,7 +286,8 @@ mod tests {
     fn object_of(text: &str) -> Vec<u8> {
         let btf = [&[0x9f, 0xeb, 1, 0, 24][..], &[0; 19]].concat();
         let order = Endianness::Little;
-        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: EM_X86_64, order, root: None }.to_elf()
+        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: EM_X86_64, order, root: None }
+            .to_elf()
     }
 
     #[test]

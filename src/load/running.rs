@@ -60,7 +60,8 @@ pub fn read(root: &Path, symbols: &[ListedSymbol<'_>]) -> Result<Running, String
         let (start, end) = (*bounds.get(start)?, *bounds.get(end)?);
         (start < end && end - start < MOST).then_some(start..end)
     };
-    let code = area(b"_stext", b"_etext").ok_or("the kernel hides its addresses (kptr_restrict): build as root")?;
+    let code =
+        area(b"_stext", b"_etext").ok_or("the kernel hides its addresses (kptr_restrict): build as root")?;
     let mut memory = Kcore::open(&root.join("proc/kcore")).map_err(|failed| failed.to_string())?;
     let debug = root.join("sys/kernel/debug");
     refuse_probes(&text(&debug.join("kprobes/list"))?)?;
@@ -86,7 +87,8 @@ pub fn read(root: &Path, symbols: &[ListedSymbol<'_>]) -> Result<Running, String
     let refused = addresses(&refused).filter(|at| code.contains(at) && !areas.iter().any(|a| a.contains(at)));
     let (refused, traced) = (refused.collect(), sites(symbols, &code, &found, &traced));
     // Where nothing of the kernel is.
-    let mut next = symbols.iter().filter(|s| s.address >= code.start).map(|s| s.address).max().unwrap_or(code.end);
+    let mut next =
+        symbols.iter().filter(|s| s.address >= code.start).map(|s| s.address).max().unwrap_or(code.end);
     next = next.next_multiple_of(1 << 16);
     let names: [(&str, &[u8], &[u8], Vec<u64>); 2] = [
         ("__mcount_loc", b"__start_mcount_loc", b"__stop_mcount_loc", traced),
@@ -242,7 +244,8 @@ mod tests {
 
     #[test]
     fn the_list_of_refused_functions_has_their_starts() {
-        let list = "0xffffffff81001000-0xffffffff81001040\tnotify_die\n0xffffffff81002000-0xffffffff81002010\tb\n";
+        let list =
+            "0xffffffff81001000-0xffffffff81001040\tnotify_die\n0xffffffff81002000-0xffffffff81002010\tb\n";
         assert_eq!(addresses(list).collect::<Vec<_>>(), [0xffff_ffff_8100_1000, 0xffff_ffff_8100_2000]);
     }
 }

@@ -72,11 +72,18 @@ pub fn undetectable_rules(object: &Elf<'_>, is_configured: bool) -> u32 {
 pub fn without_image(object: &Elf<'_>, faults: &mut Vec<Error>) {
     let why = object.section(live::NO_CODE).map(|s| format!(" ({})", String::from_utf8_lossy(s.raw())));
     let why = why.unwrap_or_default();
-    let what = format!("the kernel's code cannot be read{why}: whether its places can be probed is undecided");
+    let what =
+        format!("the kernel's code cannot be read{why}: whether its places can be probed is undecided");
     *faults = vec![
         Error::new(ErrorKind::MissingPart, what)
             .hint("give its boot image, or build as root where only root may read that"),
     ];
+}
+
+/// The error for a kernel whose code is from memory: its tracepoints are not read there.
+pub fn without_tracepoints() -> Error {
+    let what = "the code is from the memory of the running kernel, and tracepoints are not read there";
+    Error::new(ErrorKind::MissingPart, what).hint("give its boot image, or the vmlinux of its debug package")
 }
 
 /// Reads the BTF of the kernel: a batch, and the base that its modules refer to.

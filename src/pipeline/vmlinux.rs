@@ -143,7 +143,12 @@ pub fn read<T: Send>(
                 (_, Fallback::Symbols) => facts.code.flags &= !ObjectRecord::BTF,
                 _ => {}
             }
-            let layout = Layout::of(&shapes);
+            // Pointers in memory are those of the run, and tracepoints are enabled there.
+            let is_of_memory = facts.code.flags & ObjectRecord::OF_MEMORY != 0;
+            let layout = Layout::of(&shapes).filter(|_| !is_of_memory);
+            if is_of_memory {
+                faults.push(description::without_tracepoints());
+            }
             let facts =
                 facts.with_tracepoints(object, code, ObjectKind::Vmlinux, layout.as_ref(), interner, faults);
             let tree = match description {

@@ -21,8 +21,9 @@ pub fn parts(view: &View<'_>, overlay: &Overlay<'_>) -> Vec<PatchedPart> {
     let mut parts: Vec<PatchedPart> = vec![];
     for object in view.object_ids().filter(|object| overlay.runs(*object)) {
         let sites = view.sites_of(object);
-        let is_patched =
-            |kind: u8| matches!(SiteKind::from_number(kind), Some(SiteKind::Patched | SiteKind::PatchedWhole));
+        let is_patched = |kind: u8| {
+            matches!(SiteKind::from_number(kind), Some(SiteKind::Patched | SiteKind::PatchedWhole))
+        };
         for site in sites.iter().filter(|site| is_patched(site.kind)) {
             let pc = site.start.get();
             let Some(held) = symbols::holding(view, object, pc) else { continue };

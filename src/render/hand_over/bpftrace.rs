@@ -95,11 +95,19 @@ impl Writer {
         self.has_offset |= has_offset;
         for v in p.values.iter().filter(|v| v.is_asked && v.fetch.is_none()) {
             let why = v.location.as_deref().map_or(String::new(), |why| format!(", {why}"));
-            writeln!(self.text(), "//   without {}: {}{}", printable(&v.name), v.state.name(), printable(&why))?;
+            writeln!(
+                self.text(),
+                "//   without {}: {}{}",
+                printable(&v.name),
+                v.state.name(),
+                printable(&why)
+            )?;
         }
         let mut values = vec![];
         for argument in arguments(&p.values) {
-            match Fetched::parse(&argument, self.word).and_then(|fetched| self.value(&fetched, p.process.is_some())) {
+            match Fetched::parse(&argument, self.word)
+                .and_then(|fetched| self.value(&fetched, p.process.is_some()))
+            {
                 Ok(value) => values.push(value),
                 Err(why) => {
                     let name = argument.split('=').next().unwrap_or_default();
@@ -241,7 +249,9 @@ impl Writer {
         let (format, value) = match fetched.kind {
             Kind::Number { radix: Radix::Signed, bits: 64 } => ("%lld", number(value, "int", 64)),
             // bpftrace widens no argument of printf.
-            Kind::Number { radix: Radix::Signed, bits } => ("%lld", format!("(int64){}", number(value, "int", bits))),
+            Kind::Number { radix: Radix::Signed, bits } => {
+                ("%lld", format!("(int64){}", number(value, "int", bits)))
+            }
             Kind::Number { radix: Radix::Unsigned, bits } => ("%llu", number(value, "uint", bits)),
             Kind::Number { radix: Radix::Hexadecimal, bits } => ("0x%llx", number(value, "uint", bits)),
             Kind::Bits { width, lowest, container } => {
@@ -249,9 +259,10 @@ impl Writer {
                 ("%llu", format!("(({} >> {lowest}) & {mask:#x})", number(value, "uint", container)))
             }
             Kind::Text => match last {
-                Some(read) => {
-                    ("%s", format!("str({})", pointer(address(value, read.distance), read.is_user || is_process)))
-                }
+                Some(read) => (
+                    "%s",
+                    format!("str({})", pointer(address(value, read.distance), read.is_user || is_process)),
+                ),
                 // `comm`
                 None => ("%s", value),
             },
@@ -301,7 +312,8 @@ fn field(fetch: &str, type_name: &str) -> Option<(String, String)> {
 
 /// Whether a trampoline takes the entry, and its name means this function alone.
 fn is_kfunc(p: &Placement<'_>) -> bool {
-    p.verdicts.trampoline().is_ok() && p.by_name.is_some_and(|n| matches!(n.state, NameState::Ok | NameState::Renamed))
+    p.verdicts.trampoline().is_ok()
+        && p.by_name.is_some_and(|n| matches!(n.state, NameState::Ok | NameState::Renamed))
 }
 
 /// What to attach to, and whether it has an offset.
@@ -343,7 +355,8 @@ fn point(p: &Placement<'_>, is_return: bool) -> Result<(String, bool), String> {
 
 /// A symbol, if bpftrace reads all of it as a name.
 fn spelled(symbol: &[u8]) -> Result<String, String> {
-    let name = std::str::from_utf8(symbol).ok().filter(|name| name.chars().all(is_plain) && !name.contains('/'));
+    let name =
+        std::str::from_utf8(symbol).ok().filter(|name| name.chars().all(is_plain) && !name.contains('/'));
     name.map(str::to_owned).ok_or_else(|| format!("bpftrace cannot spell {}", printable_bytes(symbol)))
 }
 

@@ -200,7 +200,8 @@ impl Writer {
         if let Some(line) = trampolines(p) {
             writeln!(text, " * {line}")?;
         }
-        let function = Function { declaration, is_return, table, comment: text, values: vec![], places: vec![] };
+        let function =
+            Function { declaration, is_return, table, comment: text, values: vec![], places: vec![] };
         self.functions.push(function);
         Ok(self.functions.len() - 1)
     }
@@ -214,13 +215,16 @@ impl Writer {
     fn initializer(&self, fetched: &Fetched<'_>) -> Result<String, String> {
         let mut fields = match fetched.base {
             Base::Register(name) => {
-                let member = member(self.machine, name).ok_or("no member of struct pt_regs is known for it")?;
+                let member =
+                    member(self.machine, name).ok_or("no member of struct pt_regs is known for it")?;
                 format!(".from = PROBEIDX_REGISTER, .at = __builtin_offsetof(struct pt_regs, {member})")
             }
             Base::Constant(number) => format!(".from = PROBEIDX_NUMBER, .number = {}", literal(number)),
             Base::Returned => ".from = PROBEIDX_RETURNED".to_owned(),
             Base::Comm => return Err("bpf_get_current_comm() reads it".to_owned()),
-            Base::Symbol(name) => return Err(format!("a variable of the kernel: extern const void {name} __ksym")),
+            Base::Symbol(name) => {
+                return Err(format!("a variable of the kernel: extern const void {name} __ksym"));
+            }
         };
         let bits = match fetched.kind {
             Kind::Number { bits, .. } => bits,
@@ -299,7 +303,9 @@ fn initializer(p: &Placement<'_>, anchor: &Anchor<'_>, is_return: bool, only_reg
             let module = module.map_or(String::new(), |m| format!("{}:", printable_bytes(m)));
             format!(".symbol = {}, .offset = {offset}", quoted(&(module + &printable_bytes(symbol))))
         }
-        Anchor::File { path, offset } => format!(".path = {}, .offset = {offset:#x}", quoted(&printable_bytes(path))),
+        Anchor::File { path, offset } => {
+            format!(".path = {}, .offset = {offset:#x}", quoted(&printable_bytes(path)))
+        }
     };
     if let Some((symbol, offset)) = p.symbol {
         fields += &format!(", .where = {}", quoted(&format!("{}+{offset:#x}", printable_bytes(symbol))));
@@ -315,7 +321,9 @@ fn trampolines(p: &Placement<'_>) -> Option<String> {
     let name = p.by_name.map_or_else(|| printable_bytes(p.function), |n| printable_bytes(n.name));
     Some(match reached {
         0 => format!("SEC(\"fentry/{name}\") reaches none of {of}"),
-        _ if reached < of => format!("SEC(\"fentry/{name}\") reaches the entry, {reached} of {of}, and no inlined copy"),
+        _ if reached < of => {
+            format!("SEC(\"fentry/{name}\") reaches the entry, {reached} of {of}, and no inlined copy")
+        }
         _ => format!("SEC(\"fentry/{name}\") reaches it too, with less overhead"),
     })
 }
@@ -324,9 +332,13 @@ fn trampolines(p: &Placement<'_>) -> Option<String> {
 fn member(machine: u16, register: &str) -> Option<String> {
     let number = |prefix: &str| register.strip_prefix(prefix).filter(|n| n.parse::<u8>().is_ok());
     match machine {
-        machine::AARCH64 => number("x").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]"))),
+        machine::AARCH64 => {
+            number("x").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]")))
+        }
         machine::S390 => number("r").map(|n| format!("gprs[{n}]")),
-        machine::PPC64 => number("gpr").map_or_else(|| Some(register.to_owned()), |n| Some(format!("gpr[{n}]"))),
+        machine::PPC64 => {
+            number("gpr").map_or_else(|| Some(register.to_owned()), |n| Some(format!("gpr[{n}]")))
+        }
         machine::X86_64 | machine::I386 | machine::RISCV => {
             register.chars().all(|c| c.is_ascii_alphanumeric()).then(|| register.to_owned())
         }

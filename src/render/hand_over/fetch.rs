@@ -153,7 +153,8 @@ fn number(kind: &str) -> Option<Kind> {
         let (lowest, container) = rest.split_once('/')?;
         let [width, lowest, container] = [width, lowest, container].map(|n| n.parse::<u8>().ok());
         let (width, lowest, container) = (width?, lowest?, container?);
-        let fits = matches!(container, 8 | 16 | 32 | 64) && u16::from(width) + u16::from(lowest) <= u16::from(container);
+        let fits = matches!(container, 8 | 16 | 32 | 64)
+            && u16::from(width) + u16::from(lowest) <= u16::from(container);
         return (fits && width > 0).then_some(Kind::Bits { width, lowest, container });
     }
     let (radix, bits) = kind.split_at_checked(1)?;
@@ -215,8 +216,16 @@ mod tests {
     #[test]
     fn what_only_the_kernel_reads_is_refused() {
         for text in [
-            "a=$arg1:x64", "a=%di:string", "a=+0(%di):x64[4]", "a=%di:%pd", "a=@+16:x64", "a=\\\"text\"", "a=+4(%di:x64",
-            "a=%di:b9@0/8", "a=$stack2:x64", "a=",
+            "a=$arg1:x64",
+            "a=%di:string",
+            "a=+0(%di):x64[4]",
+            "a=%di:%pd",
+            "a=@+16:x64",
+            "a=\\\"text\"",
+            "a=+4(%di:x64",
+            "a=%di:b9@0/8",
+            "a=$stack2:x64",
+            "a=",
         ] {
             assert!(Fetched::parse(text, 8).is_err(), "{text}: {:?}", Fetched::parse(text, 8));
         }

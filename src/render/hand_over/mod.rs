@@ -10,8 +10,8 @@ use crate::query::resolve::placement::Placement;
 use crate::query::resolve::tracepoint_values::TracepointValues;
 use crate::query::spec::Filter;
 use crate::query::verdict::Verdict;
-pub use shell::Recorder;
 use probeidx_format::View;
+pub use shell::Recorder;
 use std::io::{self, Write};
 
 /// Writes what a tool takes.
@@ -93,12 +93,11 @@ impl Writer {
     /// Why the tool has nothing to do; `None` if it has.
     pub fn nothing(&self) -> Option<&'static str> {
         match self {
-            Self::KprobeEvents(writer) => {
-                (writer.defined == 0).then_some("kprobe_events take none of the places; see: probeidx resolve")
-            }
-            Self::Shell(writer) => writer
-                .is_empty()
+            Self::KprobeEvents(writer) => (writer.defined == 0)
                 .then_some("kprobe_events take none of the places; see: probeidx resolve"),
+            Self::Shell(writer) => {
+                writer.is_empty().then_some("kprobe_events take none of the places; see: probeidx resolve")
+            }
             Self::Bpftrace(writer) => {
                 (writer.probes == 0).then_some("bpftrace reaches none of the places; see: probeidx resolve")
             }

@@ -105,7 +105,9 @@ impl Writer {
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.is_empty() {
             writeln!(out, "# {}", self.subject)?;
-            return [&self.remarks, &self.dynamic, &self.probes].into_iter().try_for_each(|b| out.write_all(b));
+            return [&self.remarks, &self.dynamic, &self.probes]
+                .into_iter()
+                .try_for_each(|b| out.write_all(b));
         }
         let (command, shows) = (self.recorder.command(), self.recorder.shows());
         writeln!(out, "#!/bin/sh\n# {}", self.subject)?;
@@ -133,7 +135,10 @@ impl Writer {
     /// Defines the events, and removes them when the script ends.
     fn define(&self, out: &mut dyn Write) -> io::Result<()> {
         let file = if self.release.is_some() { "kprobe_events" } else { "uprobe_events" };
-        let files = [(file, &self.definitions.events, &self.probes), ("dynamic_events", &self.dynamic_events, &self.dynamic)];
+        let files = [
+            (file, &self.definitions.events, &self.probes),
+            ("dynamic_events", &self.dynamic_events, &self.dynamic),
+        ];
         if files.iter().all(|(_, events, _)| events.is_empty()) {
             return [&self.probes, &self.dynamic].into_iter().try_for_each(|remarks| out.write_all(remarks));
         }

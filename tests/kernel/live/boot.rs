@@ -146,8 +146,8 @@ const ATTACH_TIME: u64 = 1;
 /// In seconds: a file may have a hundred programs, and the verifier goes through each.
 const OBJECTS_TIME: u64 = 20;
 
-/// In seconds: tools attach many probes, and each is a patch of the kernel's code.
-const RUN_TIME: u64 = 60;
+/// In seconds: tools attach many probes, and each is a patch of the kernel's code; the program, unoptimized, reads all of it.
+const RUN_TIME: u64 = 400;
 
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;
@@ -272,7 +272,9 @@ impl Machine {
             &initrd,
             &told,
             &console,
-            Duration::from_secs(patience + attached * ATTACH_TIME + files * OBJECTS_TIME + scripts * RUN_TIME),
+            Duration::from_secs(
+                patience + attached * ATTACH_TIME + files * OBJECTS_TIME + scripts * RUN_TIME,
+            ),
         )?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())

@@ -9,7 +9,10 @@ use std::path::Path;
 
 /// A question; a part of what is recorded, for those that happen while the tools work.
 const SPECS: [(&[&str], Option<&str>); 10] = [
-    (&["vfs_read", "count", "file->f_path.dentry->d_iname:string", "buf@user:ustring", "file->f_mode"], Some("vfs_read")),
+    (
+        &["vfs_read", "count", "file->f_path.dentry->d_iname:string", "buf@user:ustring", "file->f_mode"],
+        Some("vfs_read"),
+    ),
     (&["vmlinux:do_open", "op", "file->f_flags", "nd->name->name:string"], Some("do_open")),
     (&["vmlinux:do_sys_open*", "dfd", "$comm"], None),
     (&["vfs_read%return", "$retval"], Some("retval=")),
@@ -74,7 +77,11 @@ fn taken(kernel: &Kernel) {
         let fits = wanted.is_none_or(|wanted| printed.contains(wanted));
         if (answer.errno == 0) == is_absent || !fits {
             let end: Vec<&str> = printed.lines().rev().take(12).collect();
-            wrong.push(format!("{tool} {spec:?}: {}: {}", answer.errno, end.into_iter().rev().collect::<Vec<_>>().join("\n")));
+            wrong.push(format!(
+                "{tool} {spec:?}: {}: {}",
+                answer.errno,
+                end.into_iter().rev().collect::<Vec<_>>().join("\n")
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}: {}", kernel.release, wrong.join("\n---\n"));

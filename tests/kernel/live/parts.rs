@@ -46,7 +46,10 @@ pub fn libraries(program: &Path) -> Result<Vec<String>, String> {
     let ran = Command::new("ldd").arg(program).output().map_err(|e| format!("ldd: {e}"))?;
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
     let words = printed.split_ascii_whitespace().filter(|word| word.starts_with('/'));
-    Ok(words.map(|word| word.trim_end_matches(':').to_owned()).filter(|word| Path::new(word) != program).collect())
+    Ok(words
+        .map(|word| word.trim_end_matches(':').to_owned())
+        .filter(|word| Path::new(word) != program)
+        .collect())
 }
 
 /// `objects.c`, linked statically with libbpf: the one whose sources are in `$PROBEIDX_LIBBPF`, else the one that is installed.

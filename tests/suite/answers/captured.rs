@@ -199,7 +199,8 @@ fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
 
 /// `clac` in the first alternative; two no-ops, a breakpoint and two no-ops in the second.
 const PATCHED: [u8; 19] = [
-    0x0f, 0x1f, 0x44, 0, 0, 0x0f, 0x01, 0xca, 0x90, 0x90, 0xcc, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+    0x0f, 0x1f, 0x44, 0, 0, 0x0f, 0x01, 0xca, 0x90, 0x90, 0xcc, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+    0x90,
 ];
 
 #[test]
@@ -214,7 +215,10 @@ fn patched_code_is_decided_by_what_runs() {
     let open = ["ok", "patched", "patched", "patched", "patched", "patched"];
     // Without the memory it stays open, and the reason is named.
     let (live, ran) = machine.capture();
-    assert!(ran.err.contains("code is missing: there is no ") && ran.err.contains("CONFIG_PROC_KCORE"), "{ran:?}");
+    assert!(
+        ran.err.contains("code is missing: there is no ") && ran.err.contains("CONFIG_PROC_KCORE"),
+        "{ran:?}"
+    );
     assert_eq!(says(&live), open);
     // The list of probes is needed, as their breakpoints are in memory.
     machine.tree.file("proc/kcore", &core(start, &[PATCHED.as_slice(), &[0x90; 16]].concat()));

@@ -30,7 +30,15 @@ fn each_tool_gets_text() {
     let raw = ["%di:x32", "name=+0(+96(%si)):string", "bits=+4(%dx):b3@2/32", "user=+u8(%cx):s16"];
     for tool in ["perf", "trace-cmd", "bpftrace", "c"] {
         let mut shown = String::new();
-        for spec in ["vmlinux:plain", "untraced", "twin", "nested", "jumps_out%return", "blocked%return", "places:again"] {
+        for spec in [
+            "vmlinux:plain",
+            "untraced",
+            "twin",
+            "nested",
+            "jumps_out%return",
+            "blocked%return",
+            "places:again",
+        ] {
             // Without debug information, nothing tells what they return.
             let arguments = if spec.contains('%') { vec![] } else { raw.to_vec() };
             let run = OLDER.run(&[&["resolve", spec, "--format", tool], &arguments[..]].concat());
@@ -44,9 +52,12 @@ fn each_tool_gets_text() {
 fn tracepoints_go_through_the_events_of_the_kernel() {
     let mut shown = String::new();
     for tool in ["perf", "bpftrace", "c"] {
-        for arguments in [&[SWITCH][..], &[SWITCH, "prev_pid", "comm=prev_comm", "name"], &["kernel.trace(\"load_tp\")"]] {
+        for arguments in
+            [&[SWITCH][..], &[SWITCH, "prev_pid", "comm=prev_comm", "name"], &["kernel.trace(\"load_tp\")"]]
+        {
             let run = FIXED.run(&[&["resolve", "--format", tool], arguments].concat());
-            let _ = writeln!(shown, "$ resolve {} --format {tool}\n{}{}", arguments.join(" "), run.out, run.err);
+            let _ =
+                writeln!(shown, "$ resolve {} --format {tool}\n{}{}", arguments.join(" "), run.out, run.err);
         }
     }
     assert_text("tracepoints", &shown);
@@ -74,11 +85,15 @@ fn scripts_define_record_and_remove() {
         let tracing = at("tracing");
         std::fs::create_dir(&tracing).unwrap();
         std::fs::write(tracing.join("README"), "").unwrap();
-        let script = script.replace("tracing=/sys/kernel/tracing\n", &format!("tracing={}\n", tracing.display()));
+        let script =
+            script.replace("tracing=/sys/kernel/tracing\n", &format!("tracing={}\n", tracing.display()));
         std::fs::write(at("script"), &script).unwrap();
         let release = script.lines().nth(1).unwrap().split([' ', ',']).nth(2).unwrap();
         put(&at("uname"), &format!("echo {release}\n"));
-        put(&at(program), "for word; do echo \"$word\"; done >\"$TOLD\"\ncp \"$TRACING/kprobe_events\" \"$TOLD.defined\"\n");
+        put(
+            &at(program),
+            "for word; do echo \"$word\"; done >\"$TOLD\"\ncp \"$TRACING/kprobe_events\" \"$TOLD.defined\"\n",
+        );
         let run = |arguments: &[&str]| {
             let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
             let mut shell = Command::new("sh");
@@ -106,15 +121,23 @@ fn scripts_define_record_and_remove() {
         assert_eq!(removed, events);
 
         // An event that is there already is not touched, and another kernel is not probed.
-        std::fs::create_dir_all(tracing.join("events/probeidx").join(&events.first().unwrap()["probeidx:".len()..]))
-            .unwrap();
+        std::fs::create_dir_all(
+            tracing.join("events/probeidx").join(&events.first().unwrap()["probeidx:".len()..]),
+        )
+        .unwrap();
         let before = std::fs::read(tracing.join("kprobe_events")).unwrap();
         let said = |ran: &std::process::Output| String::from_utf8_lossy(&ran.stderr).into_owned();
         let ran = run(&[]);
-        assert!(ran.status.code() == Some(1) && said(&ran).contains(": there is an event probeidx/"), "{ran:?}");
+        assert!(
+            ran.status.code() == Some(1) && said(&ran).contains(": there is an event probeidx/"),
+            "{ran:?}"
+        );
         put(&at("uname"), "echo 1.2.3\n");
         let ran = run(&[]);
-        assert!(said(&ran).ends_with(&format!(": made for kernel {release}, and this is 1.2.3\n")), "{ran:?}");
+        assert!(
+            said(&ran).ends_with(&format!(": made for kernel {release}, and this is 1.2.3\n")),
+            "{ran:?}"
+        );
         assert_eq!(std::fs::read(tracing.join("kprobe_events")).unwrap(), before);
     }
 }
@@ -152,7 +175,10 @@ fn bpftrace_gets_a_probe_for_each_place() {
         nested += usize::from(!distinct.contains(&*probe));
         expected.insert(probe);
     }
-    assert!(nested == 1 && distinct.iter().all(|p| expected.contains(*p)), "{nested}: {distinct:#?} {expected:#?}");
+    assert!(
+        nested == 1 && distinct.iter().all(|p| expected.contains(*p)),
+        "{nested}: {distinct:#?} {expected:#?}"
+    );
     assert!(distinct.len() > 40, "{}", distinct.len());
     assert!(out.starts_with("#!/usr/bin/env -S BPFTRACE_VMLINUX=/dev/null bpftrace --unsafe\n"), "{out}");
     assert!(handed_over(&["twin"], "bpftrace").starts_with("#!/usr/bin/env "));
@@ -206,7 +232,10 @@ fn tables_are_c() {
     let ran = String::from_utf8(ran.stdout).unwrap();
     assert_eq!(ran, "1 64 4 0 32 0 0 0 0\n1 72 4 2 3 2 0 -8 4\n3 0 8 0 64 0 -5 0 0\n");
     // Without the places, whose pointers BPF has no use for.
-    assert_eq!(compiled(folder.path(), &program.replace("__KERNEL__", "__bpf__"), &["-c", "-o", "object"]), "");
+    assert_eq!(
+        compiled(folder.path(), &program.replace("__KERNEL__", "__bpf__"), &["-c", "-o", "object"]),
+        ""
+    );
 }
 
 /// What the compiler says of a program.
