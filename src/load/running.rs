@@ -25,8 +25,15 @@ pub struct Running {
     pub bounds: Vec<(&'static [u8], u64)>,
 }
 
-/// Tables that stay in memory: section, first symbol, last symbol.
-const KEPT: [(&str, &[u8], &[u8]); 4] = [
+/// A table: section, and the symbols that bound it.
+type Name = (&'static str, &'static [u8], &'static [u8]);
+
+/// Tables that are made here of the kernel's lists.
+const FTRACE: Name = ("__mcount_loc", b"__start_mcount_loc", b"__stop_mcount_loc");
+const BLACKLIST: Name = ("_kprobe_blacklist", b"__start_kprobe_blacklist", b"__stop_kprobe_blacklist");
+
+/// Tables that stay in memory.
+const KEPT: [Name; 4] = [
     ("__jump_table", b"__start___jump_table", b"__stop___jump_table"),
     (".static_call_sites", b"__start_static_call_sites", b"__stop_static_call_sites"),
     ("__bug_table", b"__start___bug_table", b"__stop___bug_table"),
@@ -90,11 +97,8 @@ pub fn read(root: &Path, symbols: &[ListedSymbol<'_>]) -> Result<Running, String
     let mut next =
         symbols.iter().filter(|s| s.address >= code.start).map(|s| s.address).max().unwrap_or(code.end);
     next = next.next_multiple_of(1 << 16);
-    let names: [(&str, &[u8], &[u8], Vec<u64>); 2] = [
-        ("__mcount_loc", b"__start_mcount_loc", b"__stop_mcount_loc", traced),
-        ("_kprobe_blacklist", b"__start_kprobe_blacklist", b"__stop_kprobe_blacklist", refused),
-    ];
-    for (section, start, stop, addresses) in names {
+    let made: [(Name, Vec<u64>); 2] = [(FTRACE, traced), (BLACKLIST, refused)];
+    for ((section, start, stop), addresses) in made {
         if !bounds.contains_key(start) {
             continue;
         }
@@ -122,7 +126,7 @@ fn refuse_probes(list: &str) -> Result<(), String> {
     }
 }
 
-/// The addresses at which lines start: `0xffffffff81001000-0xffffffff81001040	name`.
+/// The addresses at which lines start: `0xffffffff81001000-0xffffffff81001040 name`.
 fn addresses(list: &str) -> impl Iterator<Item = u64> {
     list.lines().filter_map(|line| {
         let word = line.split(['-', ' ', '\t']).next()?;
