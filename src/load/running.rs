@@ -8,7 +8,7 @@
 //! | ftrace sites | `available_filter_functions`: where a function of the name starts with ftrace's no-op or call |
 //! | functions that kprobes refuse | `kprobes/blacklist` |
 //!
-//! Init code is freed: its bytes are no-ops here, and verdicts do not depend on them.
+//! Init code is freed: its bytes are filler here, and verdicts do not depend on them.
 use super::kcore::Kcore;
 use super::symbol_table::ListedSymbol;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -187,8 +187,8 @@ fn patched(found: &Running) -> FxHashSet<u64> {
     patched
 }
 
-/// Filler for code that is freed: `xchg %ax, %ax`, which is also what a jump label may be.
-pub const FREED: [u8; 2] = [0x66, 0x90];
+/// Filler for code that is freed: the start of a short jump, which is what a jump label may be at any address.
+pub const FREED: u8 = 0xeb;
 
 #[cfg(test)]
 mod tests {
