@@ -137,8 +137,7 @@ impl Object<'_> {
         };
         let mut writer = Writer::new(self.order);
         let memory = running.as_ref().and_then(|running| running.as_ref().ok());
-        let freed =
-            |size: u64| running::FREED.iter().copied().cycle().take(size as usize).collect::<Vec<u8>>();
+        let freed = |size: u64| vec![running::FREED; size as usize];
         for (name, area) in [(".text", code), (".init.text", init)] {
             let Some((start, size)) = area else { continue };
             match memory {

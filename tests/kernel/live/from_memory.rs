@@ -54,6 +54,10 @@ fn agree(kernel: &Kernel) {
         if other != *verdict {
             *differences.entry((other, verdict)).or_default() += 1;
         }
+        // What is not decided is not foretold.
+        if *verdict == "undecided" {
+            continue;
+        }
         by_verdict.entry(verdict).or_default().push((*address, *verdict == "ok"));
     }
     let absent = of_image.keys().filter(|address| !of_memory.contains_key(address)).count();
