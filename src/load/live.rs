@@ -8,7 +8,7 @@
 //! | `.text`, `.init.text` | true addresses and sizes; no bytes |
 //! | `.BTF`, `.notes` | the bytes |
 //! | `.symtab` | names, and addresses if they are known |
-//! | tables, [`LISTED`] | for root, if its memory can be read: see [`running`]; symbols are in the latter, as lines of nm |
+//! | tables, [`LISTED`] | for root, if its memory can be read: see `running`; symbols are in the latter, as lines of nm |
 //! | [`NO_CODE`] | why its memory cannot be read |
 //! | [`NAMES_ONLY`] | present if addresses are unknown: those of symbols then only give their order |
 use super::elf::Elf;
