@@ -377,6 +377,8 @@ impl ObjectRecord {
     pub const STACK_ARGUMENTS: u32 = 1 << 16;
     /// vmlinux: a function of a module is looked up in that module alone (`bpf_check_attach_target`).
     pub const LOOKS_IN_MODULE: u32 = 1 << 17;
+    /// vmlinux: its code was read from the memory of the running kernel, where it is patched for the processor.
+    pub const OF_MEMORY: u32 = 1 << 18;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {

@@ -91,6 +91,9 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 let mut line = json!({"kernel": kernel, "index": path, "written_by": meta.written_by,
                     "rests_on": provenance::of_index(view).name(),
                     "counts": counts, "sections": sections, "size": size});
+                if provenance::is_of_memory(view) {
+                    line["code"] = json!("memory");
+                }
                 if let Some(path) = &object {
                     line["process"] = json!(path);
                 }
@@ -118,6 +121,12 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                     writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
                 }
                 Provenance::Symbols => writeln!(out, "  rests on symbols only")?,
+            }
+            if provenance::is_of_memory(view) {
+                writeln!(
+                    out,
+                    "  its code is that of the running kernel, as patched for the processor there"
+                )?;
             }
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;

@@ -1,8 +1,8 @@
 //! Captures code that the kernel patched when it started, from its memory.
-use super::kcore::Kcore;
 use super::{Instruction, Live, Patched};
 use crate::code::running::{self, BEFORE, BEHIND};
 use crate::code::{Evidence, Kernel};
+use crate::load::kcore::Kcore;
 use crate::shapes::Shapes;
 use crate::version::version;
 use probeidx_format::record::SiteKind;

@@ -36,8 +36,6 @@
 pub mod code;
 #[cfg(feature = "cli")]
 pub mod gather;
-#[cfg(feature = "cli")]
-mod kcore;
 mod text;
 
 use crate::error::Result;

@@ -8,14 +8,18 @@
 //! | `.text`, `.init.text` | true addresses and sizes; no bytes |
 //! | `.BTF`, `.notes` | the bytes |
 //! | `.symtab` | names, and addresses if they are known |
+//! | tables, [`LISTED`] | for root, if its memory can be read: see `running`; symbols are in the latter, as lines of nm |
+//! | [`NO_CODE`] | why its memory cannot be read |
 //! | [`NAMES_ONLY`] | present if addresses are unknown: those of symbols then only give their order |
 use super::elf::Elf;
+use super::running;
 use super::symbol_table::{ListedSymbol, lines};
 use crate::error::Result;
 use object::elf::{
     ELFDATA2LSB, ELFDATA2MSB, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_EXEC, Machine,
 };
 use object::{Endian, Endianness};
+use rustc_hash::FxHashMap;
 use std::path::Path;
 
 /// Where the running kernel exposes its BTF.
@@ -23,6 +27,12 @@ pub const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// The section that marks addresses of symbols as unknown.
 pub const NAMES_ONLY: &str = ".probeidx.names_only";
+
+/// The section with the symbols of a kernel whose code is from memory.
+pub const LISTED: &str = ".probeidx.listed";
+
+/// The section with the reason for which the memory of the kernel could not be read.
+pub const NO_CODE: &str = ".probeidx.no_code";
 
 /// The distance between symbols without addresses: more than the longest instruction.
 const STEP: u64 = 16;
@@ -62,11 +72,12 @@ pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
     if release(path).is_none() {
         // BTF does not name its machine: the most common one with this byte order is assumed.
         let machine = if order.is_big_endian() { EM_S390 } else { EM_X86_64 };
-        return Object { btf, notes: &[], text: &[], machine, order }.to_elf();
+        return Object { btf, notes: &[], text: &[], machine, order, root: None }.to_elf();
     }
     let read = |path: &str| std::fs::read(path).unwrap_or_default();
     let (notes, text) = (read("/sys/kernel/notes"), read("/proc/kallsyms"));
-    Object { btf, notes: &notes, text: &text, machine: own_machine(order), order }.to_elf()
+    Object { btf, notes: &notes, text: &text, machine: own_machine(order), order, root: Some(Path::new("/")) }
+        .to_elf()
 }
 
 /// The machine of the running kernel.
@@ -88,20 +99,31 @@ struct Object<'a> {
     text: &'a [u8],
     machine: Machine,
     order: Endianness,
+    /// Where its memory and lists are.
+    root: Option<&'a Path>,
 }
 
 impl Object<'_> {
     fn to_elf(&self) -> Vec<u8> {
         let mut symbols: Vec<ListedSymbol<'_>> = lines(self.text).collect();
         let is_hidden = symbols.iter().all(|s| s.address == 0);
+        let running =
+            self.root.filter(|_| self.machine == EM_X86_64).map(|root| running::read(root, &symbols));
+        if let Some(Ok(running)) = &running {
+            let bounds: FxHashMap<&[u8], u64> = running.bounds.iter().copied().collect();
+            for symbol in &mut symbols {
+                symbol.address = bounds.get(symbol.name).copied().unwrap_or(symbol.address);
+            }
+        }
         let address = |symbols: &[ListedSymbol<'_>], name: &[u8]| {
             symbols.iter().find(|s| s.name == name).map(|s| s.address)
         };
+        let mut slide = 0;
         if is_hidden {
             symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
             (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
         } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.machine == EM_X86_64) {
-            let slide = text.wrapping_sub(LINKED_AT);
+            slide = text.wrapping_sub(LINKED_AT);
             let moved = |s: &&mut ListedSymbol<'_>| !s.letter.eq_ignore_ascii_case(&b'a');
             symbols.iter_mut().filter(moved).for_each(|s| s.address = s.address.wrapping_sub(slide));
         }
@@ -114,16 +136,41 @@ impl Object<'_> {
             false => (area(b"_stext", b"_etext"), area(b"_sinittext", b"_einittext")),
         };
         let mut writer = Writer::new(self.order);
+        let memory = running.as_ref().and_then(|running| running.as_ref().ok());
+        let freed = |size: u64| vec![running::FREED; size as usize];
         for (name, area) in [(".text", code), (".init.text", init)] {
-            if let Some((start, size)) = area {
+            let Some((start, size)) = area else { continue };
+            match memory {
                 // Allocated and executable, without bytes.
-                writer.section(name, 8, 6, start, size, &[]);
+                None => writer.section(name, 8, 6, start, size, &[]),
+                Some(memory) if name == ".text" => writer.section(name, 1, 6, start, size, &memory.code),
+                Some(_) => writer.section(name, 1, 6, start, size, &freed(size)),
             }
+        }
+        // Exit code of drivers, behind what is patched in, is freed too (arch/x86/kernel/vmlinux.lds.S).
+        let exit = area(b"__alt_instructions", b"__smp_locks")
+            .or_else(|| area(b"__alt_instructions", b"__init_end"));
+        if let Some((start, size)) = exit.filter(|_| memory.is_some()) {
+            writer.section(".exit.text", 1, 6, start, size, &freed(size));
+        }
+        for (name, start, bytes) in memory.iter().flat_map(|memory| &memory.tables) {
+            let bytes = unmoved(name, bytes, slide);
+            writer.section(name, 1, 2, start.wrapping_sub(slide), bytes.len() as u64, &bytes);
         }
         writer.section(".notes", 7, 2, 0, self.notes.len() as u64, self.notes);
         writer.section(".BTF", 1, 0, 0, self.btf.len() as u64, self.btf);
         if is_hidden {
             writer.section(NAMES_ONLY, 1, 0, 0, 0, &[]);
+        }
+        match &running {
+            Some(Ok(_)) => {
+                // Their sizes come from the code.
+                let listed: Vec<u8> = symbols.iter().flat_map(ListedSymbol::to_line).collect();
+                writer.section(LISTED, 1, 0, 0, listed.len() as u64, &listed);
+                return writer.finish(self.machine, &[]);
+            }
+            Some(Err(why)) => writer.section(NO_CODE, 1, 0, 0, why.len() as u64, why.as_bytes()),
+            None => {}
         }
         let bytes = writer.finish(self.machine, &[]);
         // Symbols are assigned to the sections of the object written so far.
@@ -137,6 +184,18 @@ impl Object<'_> {
             table.set_size(number, STEP);
         }
         writer.finish(self.machine, &[table.records_bytes(), table.names])
+    }
+}
+
+/// A table at link addresses: those that were made here have run-time addresses, all others distances.
+fn unmoved(name: &str, bytes: &[u8], slide: u64) -> Vec<u8> {
+    match name {
+        "__mcount_loc" | "_kprobe_blacklist" => bytes
+            .chunks_exact(8)
+            .filter_map(|word| word.first_chunk())
+            .flat_map(|word| u64::from_le_bytes(*word).wrapping_sub(slide).to_le_bytes())
+            .collect(),
+        _ => bytes.to_owned(),
     }
 }
 
@@ -226,7 +285,8 @@ mod tests {
     fn object_of(text: &str) -> Vec<u8> {
         let btf = [&[0x9f, 0xeb, 1, 0, 24][..], &[0; 19]].concat();
         let order = Endianness::Little;
-        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: EM_X86_64, order }.to_elf()
+        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: EM_X86_64, order, root: None }
+            .to_elf()
     }
 
     #[test]

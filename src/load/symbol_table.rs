@@ -17,6 +17,14 @@ pub struct ListedSymbol<'a> {
     pub name: &'a [u8],
 }
 
+impl ListedSymbol<'_> {
+    /// As nm prints it, with the line's end.
+    pub fn to_line(&self) -> Vec<u8> {
+        let start = format!("{:016x} {} ", self.address, char::from(self.letter));
+        [start.as_bytes(), self.name, b"\n"].concat()
+    }
+}
+
 /// Symbols in the form of an object file. Their sizes are 0: no listing has them.
 pub struct SymbolTable {
     /// In the byte order of the object.

@@ -9,7 +9,7 @@ use crate::link::btf::Prototypes;
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
 use crate::load::live;
-use crate::load::symbol_table::SymbolTable;
+use crate::load::symbol_table::{self, SymbolTable};
 use crate::load::symbols;
 use crate::merge::intern::Interner;
 use crate::shapes::Shapes;
@@ -40,6 +40,11 @@ pub fn recovered_symbols(object: &Elf<'_>, path: &Path, faults: &mut Vec<Error>)
     if object.is_relocatable || !object.symbols.is_empty() || !object.has_some_code() {
         return None;
     }
+    if let Some(listed) = object.section(live::LISTED) {
+        let mut table = SymbolTable::new(object, symbol_table::lines(listed.raw()));
+        code::measure(object, &mut table);
+        return Some(table);
+    }
     let mut or_fault = |table: Result<Option<SymbolTable>>| {
         table.unwrap_or_else(|error| {
             faults.push(error);
@@ -62,13 +67,23 @@ pub fn undetectable_rules(object: &Elf<'_>, is_configured: bool) -> u32 {
     ObjectRecord::REFUSES_PREFIXES | notrace | names
 }
 
-/// Replaces `faults` by one error, for a kernel without readable code: none of its tables can be read.
-pub fn without_image(faults: &mut Vec<Error>) {
-    let what = "the kernel's code cannot be read: whether its places can be probed is undecided";
+/// Replaces `faults` by one error, for a kernel without readable code: none of its tables can be read. Of the running kernel it says
+/// why its memory does not show them.
+pub fn without_image(object: &Elf<'_>, faults: &mut Vec<Error>) {
+    let why = object.section(live::NO_CODE).map(|s| format!(" ({})", String::from_utf8_lossy(s.raw())));
+    let why = why.unwrap_or_default();
+    let what =
+        format!("the kernel's code cannot be read{why}: whether its places can be probed is undecided");
     *faults = vec![
         Error::new(ErrorKind::MissingPart, what)
             .hint("give its boot image, or build as root where only root may read that"),
     ];
+}
+
+/// The error for a kernel whose code is from memory: its tracepoints are not read there.
+pub fn without_tracepoints() -> Error {
+    let what = "the code is from the memory of the running kernel, and tracepoints are not read there";
+    Error::new(ErrorKind::MissingPart, what).hint("give its boot image, or the vmlinux of its debug package")
 }
 
 /// Reads the BTF of the kernel: a batch, and the base that its modules refer to.

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::link::ObjectFacts;
 use crate::link::btf::Prototypes;
 use crate::load::config::KernelConfig;
+use crate::load::live;
 use crate::load::object_kind::ObjectKind;
 use crate::merge::{Extracted, FirstSeen};
 use crate::shapes::Shapes;
@@ -86,8 +87,11 @@ pub fn read<T: Send>(
                 let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));
                 if !matches!(description, Description::Dwarf(_)) {
                     facts.code.flags |= description::undetectable_rules(object, config.is_some());
+                    if object.section(live::LISTED).is_some() {
+                        facts.code.flags |= ObjectRecord::OF_MEMORY;
+                    }
                     if !code.has_some_code() {
-                        description::without_image(faults);
+                        description::without_image(object, faults);
                     }
                 }
                 let mut base = None;
@@ -139,7 +143,12 @@ pub fn read<T: Send>(
                 (_, Fallback::Symbols) => facts.code.flags &= !ObjectRecord::BTF,
                 _ => {}
             }
-            let layout = Layout::of(&shapes);
+            // Pointers in memory are those of the run, and tracepoints are enabled there.
+            let is_of_memory = facts.code.flags & ObjectRecord::OF_MEMORY != 0;
+            let layout = Layout::of(&shapes).filter(|_| !is_of_memory);
+            if is_of_memory {
+                faults.push(description::without_tracepoints());
+            }
             let facts =
                 facts.with_tracepoints(object, code, ObjectKind::Vmlinux, layout.as_ref(), interner, faults);
             let tree = match description {

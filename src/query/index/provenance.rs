@@ -4,7 +4,7 @@ use super::functions::{self, Placed, kernel};
 use super::scope::Found;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
-use probeidx_format::record::UnitRecord;
+use probeidx_format::record::{ObjectRecord, UnitRecord};
 
 /// What describes a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,12 @@ pub fn of_index(view: &View<'_>) -> Provenance {
 
 fn of_unit(unit: Option<&UnitRecord>) -> Provenance {
     if unit.is_some_and(|unit| unit.has(UnitRecord::BTF)) { Provenance::Btf } else { Provenance::Dwarf }
+}
+
+/// Whether the code of vmlinux was read from the memory of the running kernel, where it is patched for one processor.
+pub fn is_of_memory(view: &View<'_>) -> bool {
+    let record = kernel(view).and_then(|kernel| view.objects.get(kernel.index()));
+    record.is_some_and(|record| record.has(ObjectRecord::OF_MEMORY))
 }
 
 /// Why BTF does not determine the location of a parameter; `None` if the placement is not from BTF.

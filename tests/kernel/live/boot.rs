@@ -150,8 +150,8 @@ const OBJECTS_TIME: u64 = 20;
 
 /// In seconds: the program reads the kernel's lists, and each probe is planted and removed in emulated code.
 const SESSION_TIME: u64 = 20;
-/// In seconds: tools attach many probes, and each is a patch of the kernel's code.
-const RUN_TIME: u64 = 60;
+/// In seconds: tools attach many probes, and each is a patch of the kernel's code; the program, unoptimized, reads all of it.
+const RUN_TIME: u64 = 400;
 
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;

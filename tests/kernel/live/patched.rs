@@ -1,7 +1,7 @@
 //! Code that the kernel patches when it starts: what a capture of a running one says of its instructions, the kernel itself says of
 //! probes there.
 use super::boot::{Address, Machine, Request};
-use super::parts;
+use super::inside;
 use crate::installed::{self, Architecture, Kernel, needed, say};
 use probeidx::live::Live;
 use probeidx::query::Index;
@@ -115,23 +115,8 @@ fn spread<T>(all: Vec<T>) -> impl Iterator<Item = T> {
 
 /// The text of a capture, made in the machine with the index of its kernel.
 fn captured(kernel: &Kernel, machine: Machine) -> Result<String, String> {
-    let read = |path: &std::path::Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
     let index = installed::index(kernel);
-    let script = "for m in $(cat /modules); do insmod /m/$m.ko; done\n\
-        /bin/probeidx --db /i/k.pidx capture /tmp/c >/dev/null && zcat /tmp/c\n";
-    let mut machine = machine.running(parts::tools(kernel.architecture)?);
-    for (path, bytes) in [
-        ("i/k.pidx", read(&index)?),
-        ("bin/busybox", read("/bin/busybox".as_ref())?),
-        ("bin/probeidx", parts::stripped(&installed::program())?),
-        ("x/capture", script.as_bytes().to_vec()),
-    ] {
-        machine = machine.file(path, bytes);
-    }
-    for library in parts::libraries(&installed::program())? {
-        let bytes = read(library.as_ref())?;
-        machine = machine.file(&library[1..], bytes);
-    }
-    let answers = machine.moved().boot(&[Request::Run { script: "/x/capture".to_owned() }])?;
-    Ok(answers.answers[0].traced.join("\n") + "\n")
+    let bytes = std::fs::read(&index).map_err(|e| format!("{}: {e}", index.display()))?;
+    let script = "/bin/probeidx --db /i/k.pidx capture /tmp/c >/dev/null && zcat /tmp/c\n";
+    inside::printed(kernel, machine.file("i/k.pidx", bytes), script)
 }
