@@ -1,13 +1,16 @@
 //! The walk: every way through a program, with what is known on it.
+use crate::btf::Btf;
 use crate::feature::Feature;
 use crate::instruction::{Instruction, class};
 use crate::object::{FunctionId, Object, Reference};
 use crate::reach::flow::{self, Next};
 use crate::reach::helpers;
 use crate::reach::patched::Patched;
+use crate::reach::pointer::Pointer;
 use crate::reach::state::{Frame, State};
 use crate::reach::value::{self, Value};
 use crate::reach::{Assumption, ContextRead, Environment, Place, PlainOffset};
+use crate::types::{Kind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many instructions are followed. Programs of libbpf-tools take some thousands.
@@ -28,6 +31,8 @@ pub(super) struct Found {
     pub(super) features: FxHashSet<(Place, Feature)>,
     pub(super) context: FxHashSet<ContextRead>,
     pub(super) plain: FxHashSet<PlainOffset>,
+    pub(super) numbers: FxHashSet<Place>,
+    pub(super) doubtful: FxHashSet<Place>,
     /// The volatile constants that are read: image and number of the variable.
     pub(super) variables: FxHashSet<(u32, u32)>,
     /// Whether it ended before everything was followed: everything then counts as reached.
@@ -44,6 +49,8 @@ pub(super) struct Walk<'w, 'a, E> {
     pub(super) code: &'w Patched,
     pub(super) environment: &'w E,
     pub(super) assumption: Option<Assumption>,
+    /// Whether the program may keep pointers of the kernel in maps and global variables.
+    pub(super) keeps_pointers: bool,
     chains: FxHashMap<(Chain, FunctionId, u32), Chain>,
     /// The chain without its last caller, by chain.
     outer: Vec<Chain>,
@@ -68,6 +75,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             code,
             environment,
             assumption,
+            keeps_pointers: object.btf.as_ref().is_none_or(keeps_pointers),
             chains: FxHashMap::default(),
             outer: vec![0],
             seen: FxHashMap::default(),
@@ -272,19 +280,20 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
         let is_helper = reference.is_none() && instruction.src == 0 && !is_broken;
         let helper = is_helper.then_some(instruction.imm.cast_unsigned());
         let (to, size) = (state.register(1), state.register(2).number());
+        helpers::forget_read(helper, &object.maps, self.environment.after_read(), state);
         helpers::forget_written(helper, state);
         if helpers::is_kernel_read(helper) {
-            if let Value::Kernel(offset, in_field) = state.register(3)
+            if let Value::Kernel(offset, in_field, _) = state.register(3)
                 && offset != 0
             {
                 self.found.plain.insert(PlainOffset { place, offset, in_field });
             }
             // What is read may be a pointer to follow.
             if let (Value::Stack(frame, Some(offset)), Some(8)) = (to, size) {
-                state.store(frame, Some(offset), 8, Value::Kernel(0, false));
+                state.store(frame, Some(offset), 8, Value::Kernel(0, false, Pointer::Number));
             }
         }
-        state.set(0, helpers::result(helper));
+        state.set(0, helpers::result(helper, self.environment));
         for number in 1..6 {
             state.set(number, Value::Other);
         }
@@ -323,17 +332,24 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 state.set(instruction.dst, value);
             }
             class::LD => {
-                for number in 0..6 {
+                for number in 1..6 {
                     state.set(number, Value::Other);
                 }
+                state.set(0, Value::Number(None));
             }
             class::LDX => {
                 let value = self.load(place, instruction, is_broken, state);
                 state.set(instruction.dst, value);
             }
-            _ => self.store(instruction, is_broken, state),
+            _ => self.store(place, instruction, is_broken, state),
         }
     }
+}
+
+/// Whether a type is tagged as a pointer of the kernel (`__kptr` and the like).
+fn keeps_pointers(btf: &Btf<'_>) -> bool {
+    let mut tags = btf.ids().filter_map(|id| btf.get(id)).filter(|found| found.kind == Kind::TypeTag);
+    tags.any(|tag| tag.name.windows(4).any(|part| part == b"kptr") || tag.name == b"uptr")
 }
 
 /// The second operand of arithmetic and jumps.

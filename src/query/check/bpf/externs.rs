@@ -24,6 +24,8 @@ struct Known<'a> {
 enum Value {
     /// An option with this value; 0 where it is not set.
     Option { value: Option<u64>, is_set: bool },
+    /// The version: which of the stable kernels from this one on is not known.
+    Version(u64),
     /// A variable or function.
     Exists(bool),
     /// libbpf cannot make it.
@@ -52,6 +54,20 @@ impl<'a> Externs<'a> {
     /// What keeps libbpf from loading the object.
     pub fn findings(&self) -> Vec<Finding> {
         self.all.iter().filter_map(Known::finding).collect()
+    }
+
+    /// The first version of the kernel's line, if an extern is the version and the release does not say which stable kernel it
+    /// is.
+    pub fn version(&self, external: u32) -> Option<u64> {
+        match self.all.get(external as usize)?.value {
+            Value::Version(first) => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Whether it hangs on which stable kernel it is, and the release does not say that.
+    pub fn asks_for_version(&self) -> bool {
+        self.all.iter().any(|one| matches!(one.value, Value::Version(_)))
     }
 
     /// A kfunc that is called.
@@ -131,11 +147,10 @@ fn kernel_version(view: &View<'_>, object: &Object<'_>) -> Value {
     let among = first + 1..=first + 255;
     let is_asked =
         object.functions.iter().flat_map(|f| &f.code).any(|one| among.contains(&one.imm.cast_unsigned()));
-    let value = match patch {
-        0 if is_asked => None,
-        _ => Some(u64::from(first + patch.min(255))),
-    };
-    Value::Option { value, is_set: true }
+    match patch {
+        0 if is_asked => Value::Version(first.into()),
+        _ => Value::Option { value: Some(u64::from(first + patch.min(255))), is_set: true },
+    }
 }
 
 /// An option, or one of the values that libbpf makes (`bpf_object__resolve_externs`, libbpf 1.7).
