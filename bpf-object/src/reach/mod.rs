@@ -107,6 +107,8 @@ pub struct Reached {
     pub through_numbers: Vec<Place>,
     /// The same where it depends on the release.
     pub through_doubtful: Vec<Place>,
+    /// Where the program ends with a number that is known, and the number.
+    pub returns: Vec<(Place, u64)>,
     /// Whether a bound was met, and all instructions that were not seen count as reached.
     pub is_bounded: bool,
 }
@@ -189,6 +191,7 @@ pub fn reach<E: Environment>(
         plain_offsets: sorted(&found.plain),
         through_numbers: sorted(&found.numbers),
         through_doubtful: sorted(&found.doubtful),
+        returns: sorted(&found.returns),
         is_bounded: found.is_bounded,
     };
     let place = |relocation: &CoreRelocation<'_>| Place {

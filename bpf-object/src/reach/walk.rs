@@ -33,6 +33,7 @@ pub(super) struct Found {
     pub(super) plain: FxHashSet<PlainOffset>,
     pub(super) numbers: FxHashSet<Place>,
     pub(super) doubtful: FxHashSet<Place>,
+    pub(super) returns: FxHashSet<(Place, u64)>,
     /// The volatile constants that are read: image and number of the variable.
     pub(super) variables: FxHashSet<(u32, u32)>,
     /// Whether it ended before everything was followed: everything then counts as reached.
@@ -57,6 +58,8 @@ pub(super) struct Walk<'w, 'a, E> {
     seen: FxHashMap<(Chain, FunctionId, u32), Vec<State>>,
     /// The states that are yet to be followed, each from an instruction on.
     work: Vec<(u32, Chain, State)>,
+    /// The program itself: the first that is entered.
+    program: Option<FunctionId>,
     /// Functions that are checked by themselves: callbacks and global subprograms.
     entered: FxHashSet<FunctionId>,
     pub(super) found: Found,
@@ -80,6 +83,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             outer: vec![0],
             seen: FxHashMap::default(),
             work: Vec::new(),
+            program: None,
             entered: FxHashSet::default(),
             found: Found::default(),
             steps: 0,
@@ -88,6 +92,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
 
     /// Adds a function to start from, once.
     pub(super) fn enter(&mut self, function: FunctionId, argument: Value) {
+        self.program.get_or_insert(function);
         if self.entered.insert(function) {
             self.work.push((0, 0, State::at(function, argument)));
         }
@@ -152,6 +157,12 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             self.note(place, instruction);
             match flow::next(code, at) {
                 Next::Exit if instruction.code == Instruction::EXIT => {
+                    if state.frames.len() == 1
+                        && Some(function) == self.program
+                        && let Some(number) = state.register(0).number()
+                    {
+                        self.found.returns.insert((place, number));
+                    }
                     let Some(back) = self.leave(&mut state, &mut chain) else { return };
                     at = back;
                 }
@@ -315,6 +326,9 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 let mut second = operand(instruction, state);
                 if let (true, Some(number)) = (self.code.is_offset(place), second.number()) {
                     second = Value::Relocated(number);
+                }
+                if !is_broken && value::is_unbounded(instruction, first, second) {
+                    self.found.doubtful.insert(place);
                 }
                 // A broken one adds or gives what is not known; where a pointer leads to is not asked any more.
                 let result =

@@ -13,7 +13,7 @@ struct Class {
     holds: fn(&Outcome) -> bool,
 }
 
-const CLASSES: [Class; 4] = [
+const CLASSES: [Class; 3] = [
     // Its section names no place, or one of user space that only the tool knows: the tool attaches it itself. libbpf has loaded it.
     Class {
         name: "attached by the tool",
@@ -23,13 +23,6 @@ const CLASSES: [Class; 4] = [
     Class { name: "not indexed", holds: |o| o.state == "unindexed" },
     // `check` notes which module has to be loaded, and none is.
     Class { name: "module not loaded", holds: |o| o.needs_module && o.loaded.errno != 0 },
-    // A pointer that is kept on the stack is a number once a helper has read it there: kernels from 5.19 on, until helpers
-    // told reads from writes (`clobber` in check_stack_range_initialized, kernel/bpf/verifier.c). Seen on 6.1 with `&rq` as the key
-    // of a map (biosnoop 0.26, block_rq_complete): to foretell it, one needs the verifier's types of all registers.
-    Class {
-        name: "pointer read by a helper",
-        holds: |o| o.loaded.stage == "load" && o.why().ends_with("invalid mem access 'scalar'"),
-    },
 ];
 
 /// Of all programs.

@@ -17,6 +17,7 @@ mod numbers;
 mod pointees;
 mod relocations;
 mod requirements;
+mod returns;
 pub mod types;
 
 use super::attach::Attacher;
@@ -225,6 +226,7 @@ impl<'a> Checking<'_, '_, 'a> {
                 .map(|finding| self.at(finding, start))
                 .chain(self.requirements.of_code(self, section, reached))
                 .chain(numbers::findings(self, reached))
+                .chain(section.and_then(|section| returns::findings(self, section.definition, reached)))
                 .chain(instructions::findings(self, id, reached))
                 .collect()
         };

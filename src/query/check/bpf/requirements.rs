@@ -6,7 +6,8 @@ use super::{Checking, helpers};
 use probeidx_bpf::Object;
 use probeidx_bpf::object::Map;
 use probeidx_bpf::reach::Reached;
-use probeidx_bpf::section::Section;
+use probeidx_bpf::section::{Point, Section};
+use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashSet;
 
 /// What a kernel has of BPF. `None` where its types do not say.
@@ -77,7 +78,7 @@ impl Requirements {
         for (place, number) in &reached.helpers {
             let is_there = self.helpers.as_ref().is_none_or(|helpers| helpers.contains(&(*number).into()));
             let scope = match section {
-                Some(section) if is_there => helper_scope::scope(section.definition, *number, line),
+                Some(section) if is_there => helper_scope::scope(section, *number, line),
                 _ => Scope::Allowed,
             };
             if (is_there && scope == Scope::Allowed) || !helpers_met.insert(*number) {
@@ -104,6 +105,7 @@ impl Requirements {
             };
             findings.push(checking.at(finding, *place));
         }
+        findings.extend(overriding(checking, section, reached));
         for (place, number) in &reached.kfuncs {
             if let Some(finding) = checking.externs.kfunc(*number).filter(|_| kfuncs_met.insert(*number)) {
                 findings.push(checking.at(finding, *place));
@@ -123,4 +125,33 @@ impl Requirements {
         }
         findings
     }
+}
+
+/// `bpf_override_return`: of kernels that are configured so, at the entry of functions that may be made to fail
+/// (`perf_event_attach_bpf_prog`, kernel/trace/bpf_trace.c).
+fn overriding(
+    checking: &Checking<'_, '_, '_>,
+    section: Option<&Section<'_>>,
+    reached: &Reached,
+) -> Option<Finding> {
+    let (place, _) = reached.helpers.iter().find(|(_, number)| *number == helper_scope::OVERRIDE)?;
+    let has_options = checking.view.option(b"64BIT").is_some();
+    let point = section.and_then(|section| section.point.as_ref().ok());
+    let why = match point {
+        _ if has_options && checking.view.option(b"BPF_KPROBE_OVERRIDE").is_none() => {
+            "the kernel has no bpf_override_return (CONFIG_BPF_KPROBE_OVERRIDE)".to_owned()
+        }
+        Some(Point::Kprobe { function, offset: 0, .. })
+            if !checking.attacher.has_flag(function, FunctionRecord::MAY_FAIL) =>
+        {
+            let name = String::from_utf8_lossy(function);
+            format!("it overrides what {name} returns, which may not be made to fail (ALLOW_ERROR_INJECTION)")
+        }
+        Some(Point::Kprobe { offset: 1.., .. }) => {
+            "it overrides what a function returns, which is done at its entry alone".to_owned()
+        }
+        _ => return None,
+    };
+    let text = checking.text(*place, "bpf_override_return");
+    Some(checking.at(Finding::new(State::Helper, text, why).errno("EINVAL"), *place))
 }
