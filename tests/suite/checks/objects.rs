@@ -159,8 +159,8 @@ fn what_the_verifier_refuses_of_any_kernel_is_told() {
     let returns = |section: &str, number: i32| {
         format!("SEC(\"{section}\") int p(unsigned long *ctx) {{ return {number}; }}")
     };
-    expect(&returns("fentry/plain", 1), &["p loader"]);
-    expect(&returns("fentry/plain", 0), &["p ok"]);
+    expect(&returns("fentry/takes_six", 1), &["p loader"]);
+    expect(&returns("fentry/takes_six", 0), &["p ok"]);
     expect(&returns("kprobe/plain", 1), &["p ok"]);
     expect(&returns("cgroup/dev", 2), &["p loader"]);
     expect(&returns("cgroup/recvmsg4", 0), &["p loader"]);

@@ -15,6 +15,7 @@ mod helpers;
 mod instructions;
 mod numbers;
 mod pointees;
+mod prototype;
 mod relocations;
 mod requirements;
 mod returns;

@@ -129,7 +129,8 @@ impl<'a> KernelTypes<'a> {
     fn part(&self, id: TypeId, number: u32) -> Option<MemberRecord> {
         self.view.members(index(id)?).get(number as usize)
     }
-    fn number(&self, id: Option<IndexId>) -> TypeId {
+    /// The id of a type of the index; none is `void`.
+    pub(super) fn number(&self, id: Option<IndexId>) -> TypeId {
         id.map_or(TypeId::VOID, |id| TypeId(id.get().saturating_add(1)))
     }
 }
