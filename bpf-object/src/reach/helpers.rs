@@ -3,7 +3,7 @@ use crate::object::Map;
 use crate::reach::pointer::{AfterRead, Pointer};
 use crate::reach::state::State;
 use crate::reach::value::Value;
-use crate::reach::Environment;
+use crate::reach::{Environment, Place};
 
 /// Forgets what a call may have written to stacks. `helper` is `None` for kfuncs.
 pub(super) fn forget_written(helper: Option<u32>, state: &mut State) {
@@ -35,13 +35,13 @@ pub(super) fn is_kernel_read(helper: Option<u32>) -> bool {
 
 /// What a helper gives. A current task is memory of the kernel: as a number (get_current_task), or typed
 /// (get_current_task_btf).
-pub(super) fn result(helper: Option<u32>, environment: &impl Environment) -> Value {
+pub(super) fn result(helper: Option<u32>, place: Place, environment: &impl Environment) -> Value {
     let Some(helper) = helper else { return Value::Other };
     match helper {
         35 => Value::Kernel(0, false, Pointer::Number),
         158 => Value::Kernel(0, false, environment.current_task()),
         // map_lookup_elem, ringbuf_reserve.
-        1 | 131 => Value::Memory(false),
+        1 | 131 => Value::Memory(Some((place.function.0, place.instruction))),
         // get_local_storage; of sockets lookup, fullsock, tcp_sock, storage and casts; per_cpu_ptr; of inodes, tasks and cgroups
         // storage; sock_from_file, task_pt_regs, kptr_xchg, map_lookup_percpu_elem, dynptr_data.
         81 | 84 | 85 | 95 | 96 | 98 | 99 | 107 | 136..=140 | 145 | 153 | 154 | 156 | 162 | 175 | 178 | 194

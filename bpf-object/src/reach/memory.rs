@@ -81,7 +81,10 @@ impl<E: Environment> Walk<'_, '_, E> {
                 .environment
                 .option(external)
                 .map_or(Value::Number(None), |number| Value::Constant(number & mask(size))),
-            Value::Memory(_) => self.own(size),
+            value @ Value::Memory(_) => {
+                self.through(place, value);
+                self.own(size)
+            }
             value if value.is_number() => {
                 self.through(place, value);
                 Value::Number(None)
@@ -146,6 +149,7 @@ impl<E: Environment> Walk<'_, '_, E> {
     fn through(&mut self, place: Place, pointer: Value) {
         match pointer {
             Value::Kernel(_, _, Pointer::Doubtful) => self.found.doubtful.insert(place),
+            Value::Memory(Some(_)) => self.found.unchecked.insert(place),
             value if value.is_number() => self.found.numbers.insert(place),
             _ => false,
         };

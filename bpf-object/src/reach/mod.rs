@@ -105,7 +105,9 @@ pub struct Reached {
     pub plain_offsets: Vec<PlainOffset>,
     /// Loads and stores through what the verifier takes for a number: it refuses them.
     pub through_numbers: Vec<Place>,
-    /// The same where it depends on the release.
+    /// Loads and stores through what a helper may not have given: it has to be compared with null first.
+    pub through_unchecked: Vec<Place>,
+    /// Loads and stores where it depends on the release whether they go through a number.
     pub through_doubtful: Vec<Place>,
     /// Where the program ends with a number that is known, and the number.
     pub returns: Vec<(Place, u64)>,
@@ -190,6 +192,7 @@ pub fn reach<E: Environment>(
         context: sorted(&found.context),
         plain_offsets: sorted(&found.plain),
         through_numbers: sorted(&found.numbers),
+        through_unchecked: sorted(&found.unchecked),
         through_doubtful: sorted(&found.doubtful),
         returns: sorted(&found.returns),
         is_bounded: found.is_bounded,

@@ -123,6 +123,14 @@ impl State {
         }
     }
 
+    /// Puts another value wherever one stands.
+    pub(super) fn replace(&mut self, value: Value, by: Value) {
+        let saved = self.frames.iter_mut().flat_map(|frame| frame.back.1.iter_mut());
+        self.registers.iter_mut().chain(saved).filter(|one| **one == value).for_each(|one| *one = by);
+        let slots = self.frames.iter_mut().flat_map(|frame| frame.slots.iter_mut());
+        slots.filter(|slot| slot.value == value).for_each(|slot| slot.value = by);
+    }
+
     /// Makes of what stands in so many bytes of a stack what the verifier makes of it when a helper reads them.
     pub(super) fn read_by_helper(&mut self, frame: u8, offset: i32, size: i64, after: AfterRead) {
         let Some(frame) = self.frames.get_mut(usize::from(frame)) else { return };

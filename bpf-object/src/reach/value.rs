@@ -2,6 +2,9 @@
 use crate::instruction::{Instruction, class};
 use crate::reach::pointer::Pointer;
 
+/// A call: the function and the instruction.
+pub(super) type Call = (u32, u32);
+
 /// What a value is known to be. Between them stands what they have in common ([`join`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Value {
@@ -15,8 +18,9 @@ pub(super) enum Value {
     Number(Option<u64>),
     /// A map, by number.
     Map(u32),
-    /// Memory that is the program's own, as the value of a map; whether it is certainly there.
-    Memory(bool),
+    /// Memory that is the program's own, as the value of a map. Where it may be null, the call that gave it: all copies are
+    /// checked at once.
+    Memory(Option<Call>),
     /// The context, so many bytes in.
     Context(i32),
     /// The stack of a frame, relative to its end; `None` where that is not known.
@@ -53,9 +57,9 @@ impl Value {
             (Constant(a), Relocated(b)) => a == b,
             (Not(excluded) | Number(Some(excluded)), Constant(value) | Relocated(value)) => value != excluded,
             (Not(excluded), Number(Some(other))) => excluded == other,
-            (Not(0), Context(_) | Image(..) | Map(_) | Memory(true)) => true,
+            (Not(0), Context(_) | Image(..) | Map(_) | Memory(None)) => true,
             (Number(None), Constant(_) | Relocated(_) | Number(_)) => true,
-            (Memory(false), Memory(_)) => true,
+            (Memory(Some(_)), Memory(None)) => true,
             (Stack(a, None), Stack(b, _)) => a == b,
             _ => self == other,
         }
@@ -87,7 +91,7 @@ impl Value {
         match self {
             Constant(value) | Relocated(value) => Some(value == 0),
             Not(0) | Number(Some(0)) => Some(false),
-            Context(_) | Stack(..) | Image(..) | Map(_) | Memory(true) => Some(false),
+            Context(_) | Stack(..) | Image(..) | Map(_) | Memory(None) => Some(false),
             _ => None,
         }
     }
@@ -107,7 +111,7 @@ impl Value {
                 offset.and_then(|offset| from.checked_add_signed(offset)).map_or(Other, |to| Image(image, to))
             }
             Number(_) => Number(None),
-            Memory(_) => Memory(true),
+            Memory(_) => Memory(None),
             Any => Any,
             _ => Other,
         }
@@ -166,7 +170,7 @@ fn moved(first: Value, operand: Value) -> Value {
     match (first, operand) {
         (Stack(frame, _), _) | (_, Stack(frame, _)) => Stack(frame, None),
         (Any, _) | (_, Any) => Any,
-        (Memory(_), _) => Memory(true),
+        (Memory(_), _) => Memory(None),
         // "math between ptr_ pointer and register with unbounded min value", unless the verifier knows more of the number.
         (Kernel(_, _, Pointer::To(..)), _) | (_, Kernel(_, _, Pointer::To(..))) => {
             Kernel(0, true, Pointer::Doubtful)
@@ -264,7 +268,7 @@ pub(super) fn refined(instruction: Instruction, first: Value, number: u64, taken
         _ if is_equal => Constant(number),
         Other => Not(number),
         Number(_) => Number(Some(number)),
-        Memory(_) if number == 0 => Memory(true),
+        Memory(_) if number == 0 => Memory(None),
         first => first,
     }
 }

@@ -33,6 +33,7 @@ pub(super) struct Found {
     pub(super) plain: FxHashSet<PlainOffset>,
     pub(super) numbers: FxHashSet<Place>,
     pub(super) doubtful: FxHashSet<Place>,
+    pub(super) unchecked: FxHashSet<Place>,
     pub(super) returns: FxHashSet<(Place, u64)>,
     /// The volatile constants that are read: image and number of the variable.
     pub(super) variables: FxHashSet<(u32, u32)>,
@@ -304,7 +305,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 state.store(frame, Some(offset), 8, Value::Kernel(0, false, Pointer::Number));
             }
         }
-        state.set(0, helpers::result(helper, self.environment));
+        state.set(0, helpers::result(helper, place, self.environment));
         for number in 1..6 {
             state.set(number, Value::Other);
         }
@@ -378,6 +379,10 @@ fn operand(instruction: Instruction, state: &State) -> Value {
 fn refine(instruction: Instruction, state: &mut State, taken: bool) {
     if let Some(number) = operand(instruction, state).number() {
         let first = state.register(instruction.dst);
-        state.set(instruction.dst, value::refined(instruction, first, number, taken));
+        let refined = value::refined(instruction, first, number, taken);
+        match first {
+            Value::Memory(Some(_)) => state.replace(first, refined),
+            _ => state.set(instruction.dst, refined),
+        }
     }
 }

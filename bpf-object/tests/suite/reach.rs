@@ -346,6 +346,27 @@ impl Environment for Verifier {
     }
 }
 
+#[test]
+fn what_a_helper_gives_is_compared_with_null_first() {
+    let unchecked = |body: &str| {
+        let source = format!(
+            "struct {{ __uint(type, 1); __type(key, u64); __type(value, u64); __uint(max_entries, 4); }} map SEC(\".maps\");
+             static u64 *(*lookup)(void *map, const void *key) = (void *)1;
+             SEC(\"kprobe/f\") int f(u64 *ctx) {{ u64 key = 1, *v = lookup(&map, &key), *w; {body} return 0; }}"
+        );
+        let (_, reached) = followed(&source, &Unknown)?;
+        Some(reached.through_unchecked.len())
+    };
+    let Some(bare) = unchecked("sink = *v;") else { return };
+    assert_eq!(bare, 1);
+    assert_eq!(unchecked("*v = 1;"), Some(1));
+    assert_eq!(unchecked("if (v) sink = *v;"), Some(0));
+    assert_eq!(unchecked("if (!v) return 1; sink = *v;"), Some(0));
+    // All copies are checked at once; what another call gives is not.
+    assert_eq!(unchecked("w = v; asm volatile(\"\" : \"+r\"(w)); if (v) sink = *w;"), Some(0));
+    assert_eq!(unchecked("key = 2; w = lookup(&map, &key); if (v) sink = *w;"), Some(1));
+}
+
 /// How many loads and stores go through numbers, and through what may be one.
 fn through(context: Pointer, after_read: AfterRead, body: &str) -> Option<(usize, usize)> {
     let source = format!(

@@ -13,6 +13,8 @@ pub struct Surroundings<'e, 'v, 'a> {
     types: &'e KernelTypes<'v>,
     context: Context,
     after_read: AfterRead,
+    /// What a member is that points to no struct.
+    untyped: Pointer,
     /// Whether the loader sets no `const volatile` variable.
     pub is_initial: bool,
     /// Which of the stable kernels of its line it is, where the release does not say.
@@ -38,8 +40,8 @@ impl<'e, 'v, 'a> Surroundings<'e, 'v, 'a> {
         section: Option<&Section<'_>>,
     ) -> Self {
         let context = section.map_or(Context::Unknown, |section| Context::of(attacher, types, section));
-        let after_read = after_read(attacher.line());
-        Self { externs, types, context, after_read, is_initial: false, stable: None }
+        let (after_read, untyped) = (after_read(attacher.line()), untyped(attacher.line()));
+        Self { externs, types, context, after_read, untyped, is_initial: false, stable: None }
     }
 }
 
@@ -79,6 +81,16 @@ impl Context {
     }
 }
 
+/// What a member of a struct is that points to `void` or a number: readable on 7.2 and 7.3 (`WALK_PTR_UNTRUSTED`, kernel/bpf/btf.c,
+/// mainline 6.17), a number up to 6.12.
+fn untyped(line: Option<(u32, u32)>) -> Pointer {
+    match line {
+        Some(line) if line <= (6, 12) => Pointer::Number,
+        Some(line) if line >= (7, 2) => Pointer::Unknown,
+        _ => Pointer::Doubtful,
+    }
+}
+
 /// What a helper leaves of what it reads on the stack. 5.10.262 has the second (`PTR_TO_BTF_ID` is passed over), 6.1.192 the
 /// third ("helper can write anything into the stack"), 7.3.4 the first. The versions between are those of mainline: "bpf: Clobber
 /// stack slot when writing over spilled PTR_TO_BTF_ID" (5.19), "bpf: Track access type of helpers" (6.14).
@@ -115,7 +127,7 @@ impl Environment for Surroundings<'_, '_, '_> {
         }
     }
     fn read_of_type(&self, id: TypeId, offset: i32) -> Pointer {
-        u32::try_from(offset).map_or(Pointer::Unknown, |offset| at(self.types, id, offset, 0))
+        u32::try_from(offset).map_or(Pointer::Unknown, |offset| at(self.types, self.untyped, id, offset, 0))
     }
     fn current_task(&self) -> Pointer {
         self.types.structure(b"task_struct").map_or(Pointer::Unknown, |id| Pointer::To(id, 0))
@@ -130,14 +142,17 @@ const DEPTH: u32 = 16;
 
 /// What 8 bytes of a type are for the verifier, from so many bytes on (`btf_struct_walk`, kernel/bpf/btf.c): a pointer to a struct
 /// or union is one, all else is a number. Of members that share their place, all must agree.
-fn at(types: &impl Types, id: TypeId, offset: u32, depth: u32) -> Pointer {
+fn at(types: &impl Types, untyped: Pointer, id: TypeId, offset: u32, depth: u32) -> Pointer {
     let Some((id, found)) = types.resolve(id).filter(|_| depth < DEPTH) else { return Pointer::Unknown };
     match found.kind {
-        Kind::Pointer => pointer_to(types, found.target),
+        Kind::Pointer => match pointer_to(types, found.target) {
+            Pointer::Number => untyped,
+            pointer => pointer,
+        },
         Kind::Int | Kind::Enum | Kind::Enum64 | Kind::Float => Pointer::Number,
         Kind::Array => {
             let size = types.size_of(found.target).filter(|size| *size > 0);
-            size.map_or(Pointer::Unknown, |size| at(types, found.target, offset % size, depth + 1))
+            size.map_or(Pointer::Unknown, |size| at(types, untyped, found.target, offset % size, depth + 1))
         }
         Kind::Struct | Kind::Union => {
             let members = (0..found.count).filter_map(|index| types.member(id, index));
@@ -148,7 +163,7 @@ fn at(types: &impl Types, id: TypeId, offset: u32, depth: u32) -> Pointer {
                 }
                 let size = types.size_of(member.type_id)?;
                 let inside = (start..start.saturating_add(size)).contains(&offset);
-                inside.then(|| at(types, member.type_id, offset - start, depth + 1))
+                inside.then(|| at(types, untyped, member.type_id, offset - start, depth + 1))
             });
             let mut all: Vec<Pointer> = within.collect();
             all.dedup();

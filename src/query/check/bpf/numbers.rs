@@ -1,5 +1,5 @@
-//! Loads and stores through what the verifier takes for a number: "invalid mem access 'scalar'", or 'inv' before 5.17
-//! (`check_mem_access`, kernel/bpf/verifier.c).
+//! Loads and stores through what the verifier takes for a number: "invalid mem access 'scalar'", or 'inv' before 5.17;
+//! and through what may be null: 'map_value_or_null' (`check_mem_access`, kernel/bpf/verifier.c).
 use super::super::outcome::{Finding, State};
 use super::Checking;
 use probeidx_bpf::reach::Reached;
@@ -18,5 +18,10 @@ pub fn findings(checking: &Checking<'_, '_, '_>, reached: &Reached) -> Vec<Findi
         let text = checking.text(*place, "the program");
         checking.at(Finding::new(State::Undecided, text, why), *place)
     });
-    number.into_iter().chain(doubtful).collect()
+    let unchecked = reached.through_unchecked.first().map(|place| {
+        let why = "it follows what a helper gives without a check for null";
+        let text = checking.text(*place, "the program");
+        checking.at(Finding::new(State::Loader, text, why).errno("EACCES"), *place)
+    });
+    number.into_iter().chain(unchecked).chain(doubtful).collect()
 }

@@ -2,11 +2,12 @@
 use super::super::outcome::{Finding, Severity, State};
 use super::helper_scope::{self, Scope};
 use super::types::KernelTypes;
+use crate::query::offers::kfuncs::{Programs, Use};
 use super::{Checking, helpers};
 use probeidx_bpf::Object;
 use probeidx_bpf::object::Map;
 use probeidx_bpf::reach::Reached;
-use probeidx_bpf::section::{Point, Section};
+use probeidx_bpf::section::{AttachType as A, Definition, Point, ProgramType as P, Section};
 use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashSet;
 
@@ -107,7 +108,8 @@ impl Requirements {
         }
         findings.extend(overriding(checking, section, reached));
         for (place, number) in &reached.kfuncs {
-            if let Some(finding) = checking.externs.kfunc(*number).filter(|_| kfuncs_met.insert(*number)) {
+            let found = || checking.externs.kfunc(*number).or_else(|| kfunc_of(checking, section?, *number));
+            if let Some(finding) = found().filter(|_| kfuncs_met.insert(*number)) {
                 findings.push(checking.at(finding, *place));
             }
         }
@@ -124,6 +126,71 @@ impl Requirements {
             }
         }
         findings
+    }
+}
+
+/// Whether a kfunc that the kernel has is for programs of the section.
+fn kfunc_of(checking: &Checking<'_, '_, '_>, section: &Section<'_>, number: u32) -> Option<Finding> {
+    let name = checking.object.externs.get(number as usize)?.essential;
+    let programs = Programs::of(checking.view, name);
+    let definition = section.definition;
+    let kind = kind_of(definition);
+    let text = String::from_utf8_lossy(name).into_owned();
+    match programs.takes(kind, definition.is_sleepable) {
+        Use::Allowed => None,
+        Use::Refused => {
+            let why = match programs.is_sleeping && !definition.is_sleepable {
+                true => format!("{text} is for programs that may sleep"),
+                false => format!("programs of type {} may not call {text}", definition.program.name()),
+            };
+            Some(Finding::new(State::Kfunc, text, why).errno("EACCES"))
+        }
+        Use::Unknown => {
+            let why = format!(
+                "whether programs of type {} may call {text} is not known of this release",
+                definition.program.name()
+            );
+            Some(Finding::new(State::Undecided, text, why))
+        }
+    }
+}
+
+/// What a kind of program is called where it was measured which kfuncs it may call.
+fn kind_of(definition: &Definition) -> &'static str {
+    match (definition.program, definition.attach) {
+        // Sessions have some of their own.
+        (P::Kprobe, Some(A::TraceKprobeSession | A::TraceUprobeSession)) => "",
+        (P::Kprobe, _) => "kprobe",
+        (P::Tracepoint, _) => "tracepoint",
+        (P::RawTracepoint | P::RawTracepointWritable, _) => "raw_tp",
+        (P::PerfEvent, _) => "perf_event",
+        (P::Tracing, Some(A::TraceRawTp)) => "tp_btf",
+        (P::Tracing, Some(A::TraceIter)) => "iter",
+        (P::Tracing, Some(A::TraceFsession)) => "",
+        (P::Tracing, _) => "fentry",
+        (P::Lsm, Some(A::LsmCgroup)) => "",
+        (P::Lsm, _) => "lsm",
+        (P::Syscall, _) => "syscall",
+        (P::SocketFilter, _) => "socket",
+        (P::SchedCls, _) => "tc",
+        (P::SchedAct, _) => "action",
+        (P::Xdp, _) => "xdp",
+        (P::CgroupSkb, _) => "cgroup_skb",
+        (P::CgroupSock, _) => "cgroup_sock",
+        (P::CgroupSockAddr, _) => "sock_addr",
+        (P::CgroupDevice, _) => "cgroup_dev",
+        (P::CgroupSockopt, _) => "sockopt",
+        (P::CgroupSysctl, _) => "sysctl",
+        (P::SockOps, _) => "sockops",
+        (P::SkSkb, _) => "sk_skb",
+        (P::SkMsg, _) => "sk_msg",
+        (P::SkLookup, _) => "sk_lookup",
+        (P::SkReuseport, _) => "reuseport",
+        (P::FlowDissector, _) => "dissector",
+        (P::LwtIn | P::LwtOut | P::LwtXmit | P::LwtSeg6local, _) => "lwt_out",
+        (P::Netfilter, _) => "netfilter",
+        (P::StructOps, _) => "struct_ops",
+        _ => "",
     }
 }
 
