@@ -91,13 +91,13 @@ fn untyped(line: Option<(u32, u32)>) -> Pointer {
     }
 }
 
-/// What a helper leaves of what it reads on the stack. 5.10.262 has the second (`PTR_TO_BTF_ID` is passed over), 6.1.192 the
-/// third ("helper can write anything into the stack"), 7.3.4 the first. The versions between are those of mainline: "bpf: Clobber
+/// What a helper leaves of what it reads on the stack. 5.10.262 has the second (`PTR_TO_BTF_ID` is passed over), 6.1.192 and
+/// 6.12.118 the third ("helper can write anything into the stack"), 7.2.12 and 7.3.4 the first. The versions between are those of mainline: "bpf: Clobber
 /// stack slot when writing over spilled PTR_TO_BTF_ID" (5.19), "bpf: Track access type of helpers" (6.14).
 fn after_read(line: Option<(u32, u32)>) -> AfterRead {
     match line {
         Some(line) if line <= (5, 10) => AfterRead::PointersKept,
-        Some(line) if ((5, 19)..(6, 12)).contains(&line) => AfterRead::Lost,
+        Some(line) if ((5, 19)..=(6, 12)).contains(&line) => AfterRead::Lost,
         Some(line) if line >= (6, 14) => AfterRead::Kept,
         _ => AfterRead::Doubtful,
     }

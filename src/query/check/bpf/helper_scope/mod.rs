@@ -20,6 +20,9 @@ pub enum Scope {
 /// Release lines (major and minor) that were measured.
 const OLDEST: (u32, u32) = (5, 10);
 const MIDDLE: (u32, u32) = (6, 1);
+/// Of [`network`] alone.
+const LATER: (u32, u32) = (6, 12);
+const BEFORE_NEWEST: (u32, u32) = (7, 2);
 const NEWEST: (u32, u32) = (7, 3);
 
 /// Numbers, both ends included.
@@ -134,7 +137,8 @@ fn between(is_there: bool, came: Option<((u32, u32), (u32, u32))>, helper: u32, 
 fn of_network(family: &Family, helper: u32, line: Option<(u32, u32)>) -> Scope {
     let among = |all: &[&Numbers]| all.iter().any(|numbers| has(numbers, helper));
     let came = match () {
-        () if among(family.since_newest) => Some((MIDDLE, NEWEST)),
+        () if among(family.since_newest) && has(family.since_later, helper) => Some((MIDDLE, LATER)),
+        () if among(family.since_newest) => Some((LATER, BEFORE_NEWEST)),
         () if among(family.since_middle) => Some((OLDEST, MIDDLE)),
         () => None,
     };
@@ -208,7 +212,9 @@ mod tests {
     fn programs_of_packets_know_who_runs_on_new_kernels_alone() {
         for section in [&b"xdp"[..], b"tc", b"tcx/ingress", b"socket"] {
             assert_eq!(of(section, 14, (6, 1)), Scope::Refused);
-            assert_eq!(of(section, 14, (6, 12)), Scope::Unknown);
+            assert_eq!(of(section, 14, (6, 6)), Scope::Unknown);
+            assert_eq!(of(section, 14, (6, 12)), Scope::Allowed);
+            assert_eq!(of(section, 15, (6, 12)), Scope::Refused);
             assert_eq!(of(section, 14, (7, 3)), Scope::Allowed);
             assert_eq!(of(section, 5, (5, 10)), Scope::Allowed);
         }

@@ -1,7 +1,7 @@
 //! Which programs that do not trace may call which helpers: those of sockets, packets, cgroups, system calls and struct_ops.
 //!
 //! Measured as the rest was, one program of each type and way of attaching; those that are not here differ in nothing from one
-//! that is. The numbers are of 7.3; what came later than the helper itself is told apart.
+//! that is; on 6.12.118 and 7.2.12 too. The numbers are of 7.3; what came later than the helper itself is told apart.
 use super::Numbers;
 use probeidx_bpf::section::{AttachType as A, ProgramType as P};
 
@@ -11,7 +11,9 @@ pub(super) struct Family {
     pub(super) own: &'static Numbers,
     /// Refused on 5.10, which has the helper, and allowed on 6.1.
     pub(super) since_middle: &'static [&'static Numbers],
-    /// Refused on 6.1, which has the helper, and allowed on 7.3.
+    /// Refused on 6.1, which has the helper, and allowed on 6.12.
+    pub(super) since_later: &'static Numbers,
+    /// Those that are not among the former: refused on 6.12, which has the helper, and allowed on 7.2.
     pub(super) since_newest: &'static [&'static Numbers],
 }
 
@@ -112,7 +114,7 @@ pub(super) fn family(program: P, attach: Option<A>) -> Option<Family> {
                     | A::CgroupUnixSendmsg,
                 ) => (RETURNING, &[PARSING, OPTIONS], &[TRACING]),
                 // Of unix sockets without options.
-                Some(A::CgroupUnixGetpeername | A::CgroupUnixGetsockname) => (UNIX, &[], &[]),
+                Some(A::CgroupUnixGetpeername | A::CgroupUnixGetsockname) => (UNIX, &[], &[TRACING]),
                 _ => (OWN, &[PARSING, OPTIONS], &[TRACING]),
             }
         }
@@ -198,7 +200,7 @@ pub(super) fn family(program: P, attach: Option<A>) -> Option<Family> {
             &[TRACING, CURRENT, CGROUPS],
         ),
         // Came after 6.1.
-        (P::Netfilter, _) => (&[], &[], &[]),
+        (P::Netfilter, _) => (&[], &[], &[TRACING, CURRENT, CGROUPS, CLASS]),
         // Came after 5.10.
         (P::Syscall, _) => (
             &[
@@ -212,5 +214,11 @@ pub(super) fn family(program: P, attach: Option<A>) -> Option<Family> {
         (P::StructOps, _) => (&[], &[], &[TRACING, CURRENT, CGROUPS, CLASS]),
         _ => return None,
     };
-    Some(Family { own, since_middle, since_newest })
+    let since_later: &Numbers = match program {
+        P::Syscall => &[],
+        P::SkMsg => &[(120, 120)],
+        P::CgroupSock | P::CgroupSockAddr | P::CgroupDevice | P::CgroupSysctl | P::CgroupSockopt => &[(37, 37), (120, 120)],
+        _ => &[(14, 14), (80, 80), (120, 120), (123, 123)],
+    };
+    Some(Family { own, since_middle, since_later, since_newest })
 }
