@@ -11,7 +11,8 @@ pub fn text(offer: &Offer, out: &mut dyn Write) -> Result<()> {
     let disabled = if offer.is_disabled { "  no program can be attached to it" } else { "" };
     let number = offer.number.map_or(String::new(), |number| number.to_string());
     let more = if offer.declaration.is_empty() { number } else { printable(&offer.declaration).into_owned() };
-    let programs = offer.programs.as_ref().map_or(String::new(), |programs| format!("  for {}", who(programs)));
+    let programs =
+        offer.programs.as_ref().map_or(String::new(), |programs| format!("  for {}", who(programs)));
     writeln!(out, "{:10}  {}  {more}{module}{disabled}{programs}", offer.kind.name(), printable(&offer.name))
 }
 

@@ -44,8 +44,27 @@ pub(super) fn result(helper: Option<u32>, place: Place, environment: &impl Envir
         1 | 131 => Value::Memory(Some((place.function.0, place.instruction))),
         // get_local_storage; of sockets lookup, fullsock, tcp_sock, storage and casts; per_cpu_ptr; of inodes, tasks and cgroups
         // storage; sock_from_file, task_pt_regs, kptr_xchg, map_lookup_percpu_elem, dynptr_data.
-        81 | 84 | 85 | 95 | 96 | 98 | 99 | 107 | 136..=140 | 145 | 153 | 154 | 156 | 162 | 175 | 178 | 194
-        | 195 | 196 | 203 | 210 => Value::Other,
+        81
+        | 84
+        | 85
+        | 95
+        | 96
+        | 98
+        | 99
+        | 107
+        | 136..=140
+        | 145
+        | 153
+        | 154
+        | 156
+        | 162
+        | 175
+        | 178
+        | 194
+        | 195
+        | 196
+        | 203
+        | 210 => Value::Other,
         // The last of 7.3.
         ..=211 => Value::Number(None),
         _ => Value::Other,

@@ -135,8 +135,7 @@ impl State {
     pub(super) fn read_by_helper(&mut self, frame: u8, offset: i32, size: i64, after: AfterRead) {
         let Some(frame) = self.frames.get_mut(usize::from(frame)) else { return };
         let (start, after_end) = (i64::from(offset), i64::from(offset).saturating_add(size));
-        let is_read =
-            |slot: &Slot| end(slot.offset, slot.size) > start && i64::from(slot.offset) < after_end;
+        let is_read = |slot: &Slot| end(slot.offset, slot.size) > start && i64::from(slot.offset) < after_end;
         for slot in frame.slots.iter_mut().filter(|slot| is_read(slot)) {
             slot.value = match (slot.value, after) {
                 (value, AfterRead::Kept) => value,

@@ -162,7 +162,9 @@ pub(super) fn arithmetic(instruction: Instruction, first: Value, operand: Value)
 pub(super) fn is_unbounded(instruction: Instruction, first: Value, operand: Value) -> bool {
     let is_sum = instruction.class() == class::ALU64 && matches!(instruction.code >> 4, 0x0 | 0x1);
     let is_typed = |value| matches!(value, Kernel(_, _, Pointer::To(..)));
-    is_sum && (is_typed(first) && matches!(operand, Number(_)) || matches!(first, Number(_)) && is_typed(operand))
+    is_sum
+        && (is_typed(first) && matches!(operand, Number(_))
+            || matches!(first, Number(_)) && is_typed(operand))
 }
 
 /// A pointer to which is added what is not known.

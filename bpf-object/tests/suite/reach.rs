@@ -1,7 +1,7 @@
 //! What of a program is reached.
 use crate::support::{Decided, kernel_of};
-use probeidx_bpf::object::FunctionId;
 use probeidx_bpf::TypeId;
+use probeidx_bpf::object::FunctionId;
 use probeidx_bpf::reach::{AfterRead, Environment, Pointer, Reached, Unknown, reach};
 use probeidx_bpf::relocate::Decision;
 

@@ -27,7 +27,9 @@ pub fn points(line: &str) -> Option<Vec<Found>> {
     let (_, command) = rest.next()?;
     let rest: Vec<(usize, &str)> = rest.collect();
     match (name, command) {
-        ("trace-cmd", "record" | "start" | "stream" | "extract" | "profile" | "set") => Some(trace_cmd(&rest)),
+        ("trace-cmd", "record" | "start" | "stream" | "extract" | "profile" | "set") => {
+            Some(trace_cmd(&rest))
+        }
         ("perf", "probe") => Some(perf_probe(&rest)),
         ("perf", "record" | "stat" | "trace" | "top") => Some(perf_events(&rest)),
         _ => None,
@@ -36,7 +38,8 @@ pub fn points(line: &str) -> Option<Vec<Found>> {
 
 /// `trace-cmd-record(1)`.
 fn trace_cmd(words: &[(usize, &str)]) -> Vec<Found> {
-    let traces_functions = options(words).any(|(option, (_, value))| option == "-p" && value.starts_with("function"));
+    let traces_functions =
+        options(words).any(|(option, (_, value))| option == "-p" && value.starts_with("function"));
     let found = options(words).filter_map(|(option, (start, value))| {
         let point = match option {
             "-e" if value == "all" => return None,
@@ -58,18 +61,27 @@ fn perf_probe(words: &[(usize, &str)]) -> Vec<Found> {
     if words.iter().any(|(_, word)| matches!(*word, "-x" | "--exec" | "-d" | "--del" | "-l" | "--list")) {
         return vec![];
     }
-    let of_option = |names: [&str; 2]| options(words).find(|(option, _)| names.contains(option)).map(|(_, value)| value);
+    let of_option =
+        |names: [&str; 2]| options(words).find(|(option, _)| names.contains(option)).map(|(_, value)| value);
     let module = of_option(["-m", "--module"]).map_or(String::new(), |(_, module)| format!("{module}:"));
-    let added: Vec<(usize, &str)> =
-        options(words).filter(|(option, _)| matches!(*option, "-a" | "--add")).map(|(_, value)| value).collect();
+    let added: Vec<(usize, &str)> = options(words)
+        .filter(|(option, _)| matches!(*option, "-a" | "--add"))
+        .map(|(_, value)| value)
+        .collect();
     let definitions = match added.is_empty() {
         // What has no option is a definition up to the end.
-        true => words.iter().copied().find(|(start, word)| !word.starts_with('-') && !is_value(words, *start)).into_iter().collect(),
+        true => words
+            .iter()
+            .copied()
+            .find(|(start, word)| !word.starts_with('-') && !is_value(words, *start))
+            .into_iter()
+            .collect(),
         false => added,
     };
     let found = definitions.into_iter().filter_map(|(start, definition)| {
         let place = definition.split_whitespace().next()?;
-        let (before, place) = place.split_once('=').map_or((0, place), |(event, place)| (event.len() + 1, place));
+        let (before, place) =
+            place.split_once('=').map_or((0, place), |(event, place)| (event.len() + 1, place));
         Some(Found { start: start + before, point: format!("kprobe:{module}{place}") })
     });
     found.collect()
@@ -77,7 +89,8 @@ fn perf_probe(words: &[(usize, &str)]) -> Vec<Found> {
 
 /// `perf-record(1)`: `-e EVENT[,EVENT ...]`.
 fn perf_events(words: &[(usize, &str)]) -> Vec<Found> {
-    let lists = options(words).filter(|(option, _)| matches!(*option, "-e" | "--event")).map(|(_, value)| value);
+    let lists =
+        options(words).filter(|(option, _)| matches!(*option, "-e" | "--event")).map(|(_, value)| value);
     let events = lists.flat_map(|(start, list)| {
         let from = list.as_ptr() as usize;
         list.split(',').map(move |event| (start + (event.as_ptr() as usize - from), event))
@@ -112,7 +125,8 @@ fn options<'w>(words: &'w [(usize, &'w str)]) -> impl Iterator<Item = (&'w str, 
 
 /// Whether a word is the value of the option before it, of those of `perf probe` that have one.
 fn is_value(words: &[(usize, &str)], start: usize) -> bool {
-    const WITH_VALUE: [&str; 10] = ["-m", "--module", "-k", "--vmlinux", "-s", "--source", "-n", "--max-probes", "--symfs", "--filter"];
+    const WITH_VALUE: [&str; 10] =
+        ["-m", "--module", "-k", "--vmlinux", "-s", "--source", "-n", "--max-probes", "--symfs", "--filter"];
     words.windows(2).any(|pair| pair[1].0 == start && WITH_VALUE.contains(&pair[0].1))
 }
 
@@ -151,7 +165,15 @@ mod tests {
     #[test]
     fn events_and_functions_of_trace_cmd() {
         let line = "sudo trace-cmd record -e sched:sched_switch -e irq -p function -l 'vfs_*' -g do_sys_open -n other sleep 1";
-        assert_eq!(of(line), ["tracepoint:sched:sched_switch", "tracepoint:irq:*", "kprobe.multi:vfs_*", "kprobe.multi:do_sys_open"]);
+        assert_eq!(
+            of(line),
+            [
+                "tracepoint:sched:sched_switch",
+                "tracepoint:irq:*",
+                "kprobe.multi:vfs_*",
+                "kprobe.multi:do_sys_open"
+            ]
+        );
         // Without the tracer they filter nothing.
         assert_eq!(of("trace-cmd start -e all -l vfs_read"), Vec::<String>::new());
         assert_eq!(of("trace-cmd record -esched:sched_wakeup"), ["tracepoint:sched:sched_wakeup"]);
@@ -171,7 +193,8 @@ mod tests {
     fn events_of_perf_record() {
         let line = "perf record -e 'sched:sched_switch,cycles:pp,probe:vfs_read' -e kmem:kmalloc -a sleep 1";
         assert_eq!(of(line), ["tracepoint:sched:sched_switch", "probe:vfs_read", "tracepoint:kmem:kmalloc"]);
-        let starts: Vec<_> = points(line).unwrap().iter().map(|found| &line[found.start..found.start + 4]).collect();
+        let starts: Vec<_> =
+            points(line).unwrap().iter().map(|found| &line[found.start..found.start + 4]).collect();
         assert_eq!(starts, ["sche", "prob", "kmem"]);
     }
 

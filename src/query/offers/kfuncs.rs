@@ -45,7 +45,9 @@ impl Programs {
                 Self { allowed: before & after, refused: !before & !after & known, ..unknown }
             }
             // What is newer than all has at least what the last one had.
-            (Some((_, before)), None) if line > LINES[LINES.len() - 1] => Self { allowed: *before, ..unknown },
+            (Some((_, before)), None) if line > LINES[LINES.len() - 1] => {
+                Self { allowed: *before, ..unknown }
+            }
             _ => unknown,
         }
     }

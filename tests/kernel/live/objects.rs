@@ -60,7 +60,12 @@ fn programs_do_what_check_foretells() {
         let Some(files) = wanted(tools()) else { return };
         let Some(outcomes) = foretold(kernel, &files) else { return };
         let works = outcomes.iter().filter(|outcome| outcome.loaded.errno == 0).count();
-        assert!(works * 10 > outcomes.len() * 3, "{}: only {works} of {} work", kernel.release, outcomes.len());
+        assert!(
+            works * 10 > outcomes.len() * 3,
+            "{}: only {works} of {} work",
+            kernel.release,
+            outcomes.len()
+        );
     });
 }
 
@@ -77,7 +82,8 @@ fn fixtures_of_each_rule_do_what_check_foretells() {
         // Before 5.13 no instruction calls a kfunc: that is said of them.
         let has_kfuncs = count("kfunc") > 2;
         let states = STATES.into_iter().chain(has_kfuncs.then_some("kfunc"));
-        let few: Vec<_> = states.map(|state| (state, count(state))).filter(|(_, n)| *n < OF_EACH_STATE).collect();
+        let few: Vec<_> =
+            states.map(|state| (state, count(state))).filter(|(_, n)| *n < OF_EACH_STATE).collect();
         assert!(few.is_empty(), "{}: too few of these to tell: {few:?}", kernel.release);
         let in_modules = outcomes.iter().filter(|outcome| outcome.needs_module).count();
         assert!(in_modules >= OF_EACH_STATE, "{}: {in_modules} in modules", kernel.release);

@@ -151,7 +151,9 @@ fn what_an_object_wants_of_the_kernel_is_there() {
 fn what_the_verifier_refuses_of_any_kernel_is_told() {
     // A register is a number to it.
     let follow = |section: &str| {
-        format!("SEC(\"{section}\") int p(unsigned long *ctx) {{ struct small *s = (void *)ctx[14]; sink = s->two; return 0; }}")
+        format!(
+            "SEC(\"{section}\") int p(unsigned long *ctx) {{ struct small *s = (void *)ctx[14]; sink = s->two; return 0; }}"
+        )
     };
     expect(&follow("kprobe/plain"), &["p loader"]);
     expect(&follow("kretprobe/plain"), &["p loader"]);

@@ -55,7 +55,9 @@ impl<'a> Attacher<'a> {
             b"bpf_map_elem" | b"bpf_sk_storage_map" | b"sockmap" => "map",
             _ => return None,
         };
-        let reason = format!("it attaches only where the loader names a {what}, and the object does not say whether it does");
+        let reason = format!(
+            "it attaches only where the loader names a {what}, and the object does not say whether it does"
+        );
         let instead = format!("bpf_program__attach_iter with the {what} in bpf_iter_link_info");
         Some(Finding::new(State::Undecided, String::from_utf8_lossy(name), reason).instead([instead]))
     }

@@ -63,8 +63,9 @@ fn function(view: &View<'_>, name: &[u8]) -> Option<(FunctionId, FunctionRecord)
 pub(super) fn parameters_of(view: &View<'_>, name: &[u8]) -> Option<Vec<Option<TypeId>>> {
     let (_, record) = function(view, name)?;
     let types = view.variables(record).filter(|v| v.parameter).map(|v| v.type_id);
-    let is_one_slot =
-        |id: &Option<TypeId>| id.is_some_and(|id| lookup::size_of(view, id).is_none_or(|size| size <= SLOT as u64));
+    let is_one_slot = |id: &Option<TypeId>| {
+        id.is_some_and(|id| lookup::size_of(view, id).is_none_or(|size| size <= SLOT as u64))
+    };
     Some(types.take_while(is_one_slot).collect())
 }
 

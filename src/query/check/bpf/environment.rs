@@ -106,7 +106,9 @@ fn after_read(line: Option<(u32, u32)>) -> AfterRead {
 impl Environment for Surroundings<'_, '_, '_> {
     fn option(&self, external: u32) -> Option<u64> {
         let known = self.externs.option(external);
-        known.or_else(|| self.externs.version(external).zip(self.stable).map(|(first, patch)| first + u64::from(patch)))
+        known.or_else(|| {
+            self.externs.version(external).zip(self.stable).map(|(first, patch)| first + u64::from(patch))
+        })
     }
     fn exists(&self, external: u32) -> Option<bool> {
         self.externs.exists(external)

@@ -3,9 +3,9 @@ use super::super::outcome::{Finding, State};
 use super::prototype;
 use super::types::KernelTypes;
 use crate::query::index::functions;
-use probeidx_bpf::{Object, TypeId};
 use probeidx_bpf::object::{Extern, ExternKind, KconfigType};
 use probeidx_bpf::reach::Environment;
+use probeidx_bpf::{Object, TypeId};
 use probeidx_format::View;
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 

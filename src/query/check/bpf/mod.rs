@@ -110,7 +110,8 @@ fn hanging_on_version(mut findings: Vec<Finding>, both: &[Vec<Finding>; 2]) -> V
     for finding in findings.iter_mut().filter(|finding| is_error(finding)) {
         let is_same = |other: &Finding| is_error(other) && place(other) == place(finding);
         if !both.iter().all(|all| all.iter().any(is_same)) {
-            let which = "only on some stable kernels of the version, and the release does not say which it is";
+            let which =
+                "only on some stable kernels of the version, and the release does not say which it is";
             (finding.state, finding.errno) = (State::Undecided, None);
             finding.reason = format!("{}; {which}", finding.reason);
         }

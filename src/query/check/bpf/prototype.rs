@@ -10,7 +10,13 @@ use probeidx_format::record::{FunctionRecord, InBtf};
 
 /// Whether an object declares a kfunc as the kernel has it (`bpf_object__resolve_ksym_func_btf_id`, libbpf 1.7). `None` where BTF
 /// has another prototype than the debug information, or there is none.
-pub fn is_kfunc(view: &View<'_>, types: &KernelTypes<'_>, btf: &Btf<'_>, declared: TypeId, name: &[u8]) -> Option<bool> {
+pub fn is_kfunc(
+    view: &View<'_>,
+    types: &KernelTypes<'_>,
+    btf: &Btf<'_>,
+    declared: TypeId,
+    name: &[u8],
+) -> Option<bool> {
     let listed = functions::of_name(view, name).filter(|function| function.has(FunctionRecord::KFUNC));
     let mut all = listed.map(|function| {
         let whole = Prototype::new(view, types, function)?;
@@ -48,7 +54,9 @@ impl<'t, 'v> Prototype<'t, 'v> {
 
     fn passes_program(&self) -> bool {
         let last = self.parameters.last().and_then(|last| self.resolve(*last));
-        let target = last.filter(|(_, found)| found.kind == Kind::Pointer).and_then(|(_, found)| self.resolve(found.target));
+        let target = last
+            .filter(|(_, found)| found.kind == Kind::Pointer)
+            .and_then(|(_, found)| self.resolve(found.target));
         target.is_some_and(|(_, found)| found.name == b"bpf_prog_aux")
     }
 

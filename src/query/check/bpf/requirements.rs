@@ -2,8 +2,8 @@
 use super::super::outcome::{Finding, Severity, State};
 use super::helper_scope::{self, Scope};
 use super::types::KernelTypes;
-use crate::query::offers::kfuncs::{Programs, Use};
 use super::{Checking, helpers};
+use crate::query::offers::kfuncs::{Programs, Use};
 use probeidx_bpf::Object;
 use probeidx_bpf::object::Map;
 use probeidx_bpf::reach::Reached;

@@ -7,7 +7,11 @@ use probeidx_bpf::section::{AttachType as A, Definition, ProgramType as P};
 use std::ops::RangeInclusive;
 
 /// The first number that is returned and that the kernel does not take.
-pub fn findings(checking: &Checking<'_, '_, '_>, definition: &Definition, reached: &Reached) -> Option<Finding> {
+pub fn findings(
+    checking: &Checking<'_, '_, '_>,
+    definition: &Definition,
+    reached: &Reached,
+) -> Option<Finding> {
     let range = range(definition, checking.line())?;
     let (place, number) = reached.returns.iter().find(|(_, number)| !range.contains(number))?;
     let (least, most) = range.into_inner();
@@ -43,7 +47,13 @@ fn range(definition: &Definition, line: Option<(u32, u32)>) -> Option<RangeInclu
         },
         (P::CgroupSkb, A::CgroupInetEgress) => 0..=3,
         (
-            P::CgroupSockAddr | P::CgroupSkb | P::CgroupSock | P::SockOps | P::CgroupDevice | P::CgroupSysctl | P::CgroupSockopt,
+            P::CgroupSockAddr
+            | P::CgroupSkb
+            | P::CgroupSock
+            | P::SockOps
+            | P::CgroupDevice
+            | P::CgroupSysctl
+            | P::CgroupSockopt,
             _,
         ) => 0..=1,
         (P::SkLookup | P::Netfilter, _) => 0..=1,

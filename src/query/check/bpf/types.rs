@@ -2,8 +2,8 @@
 //!
 //! Which types are in BTF is in `btf_types`; what they consist of is in `types` and `members`, as of the debug information.
 //! A kernel whose index does not say is taken to have all named types of the index in BTF.
-use crate::query::types::lookup;
 use super::environment;
+use crate::query::types::lookup;
 use probeidx_bpf::reach::Pointer;
 use probeidx_bpf::relocate::{Candidate, Kernel, KernelObject, Scope};
 use probeidx_bpf::types::{Enumerator, Member, Parameter};
@@ -93,7 +93,9 @@ impl<'a> KernelTypes<'a> {
     pub fn argument(&self, id: Option<IndexId>) -> Pointer {
         match self.resolve(self.number(id)) {
             Some((_, found)) if found.kind == Kind::Pointer => environment::pointer_to(self, found.target),
-            Some((_, found)) if matches!(found.kind, Kind::Int | Kind::Enum | Kind::Enum64) => Pointer::Number,
+            Some((_, found)) if matches!(found.kind, Kind::Int | Kind::Enum | Kind::Enum64) => {
+                Pointer::Number
+            }
             _ => Pointer::Unknown,
         }
     }
@@ -101,7 +103,8 @@ impl<'a> KernelTypes<'a> {
     /// The struct of this name.
     pub fn structure(&self, name: &[u8]) -> Option<TypeId> {
         let is_whole = |record: &TypeRecord| {
-            TypeKind::from_u8(record.kind) == TypeKind::Struct && record.flags.get() & TypeRecord::DECLARED == 0
+            TypeKind::from_u8(record.kind) == TypeKind::Struct
+                && record.flags.get() & TypeRecord::DECLARED == 0
         };
         self.ids(name).into_iter().find(|(_, record)| is_whole(record)).map(|(id, _)| self.number(Some(id)))
     }

@@ -112,7 +112,10 @@ pub fn scope(section: &Section<'_>, helper: u32, line: Option<(u32, u32)>) -> Sc
         (D_PATH, Ok(Point::Btf { name, prefix: "" | "btf_trace_", .. })) if !WITH_PATHS.contains(name) => {
             Scope::Refused
         }
-        (D_PATH, _) if line.is_some_and(|line| line <= OLDEST) && (is_lsm || attach == Some(AttachType::TraceIter)) => {
+        (D_PATH, _)
+            if line.is_some_and(|line| line <= OLDEST)
+                && (is_lsm || attach == Some(AttachType::TraceIter)) =>
+        {
             Scope::Refused
         }
         _ => Scope::Allowed,
@@ -120,10 +123,17 @@ pub fn scope(section: &Section<'_>, helper: u32, line: Option<(u32, u32)>) -> Sc
 }
 
 /// What [`scope`] is where `is_there` says whether 7.3 has it, and `came` between which kernels it came.
-fn between(is_there: bool, came: Option<((u32, u32), (u32, u32))>, helper: u32, line: Option<(u32, u32)>) -> Scope {
+fn between(
+    is_there: bool,
+    came: Option<((u32, u32), (u32, u32))>,
+    helper: u32,
+    line: Option<(u32, u32)>,
+) -> Scope {
     // The last that 7.3 has.
     let is_known = helper <= 211;
-    let Some(line) = line else { return if is_there && came.is_none() { Scope::Allowed } else { Scope::Unknown } };
+    let Some(line) = line else {
+        return if is_there && came.is_none() { Scope::Allowed } else { Scope::Unknown };
+    };
     if !is_there {
         return if is_known && line <= NEWEST { Scope::Refused } else { Scope::Unknown };
     }
