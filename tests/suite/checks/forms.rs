@@ -153,7 +153,7 @@ fn commands_of_other_tools_are_lists_of_points() {
     assert_eq!(programs, ["kprobe.multi:stays", "kprobe.multi:no_such_function", "kprobe:stays"], "{run:?}");
     let finding =
         &objects.iter().find(|o| o["program"] == "kprobe.multi:no_such_function").unwrap()["findings"][0];
-    assert_eq!((&finding["line"], &finding["column"]), (&json!(1), &json!(41)), "{run:?}");
+    assert_eq!((&finding["line"], &finding["column"]), (&json!(1), &json!(42)), "{run:?}");
 }
 
 #[test]
