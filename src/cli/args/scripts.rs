@@ -46,7 +46,7 @@ pub struct Check {
     #[arg(long, value_name = "KERNELS", requires = "new")]
     pub since: Option<String>,
     /// Programs of which one that works suffices: 'A|B'; also in a comment of the file, as `probeidx: need A|B`, and in
-    /// probeidx.toml, in the folder of the file or above, as need = ["A|B"] below [check]
+    /// probeidx.toml, in the folder of the file or above, as `need` of its table `check`
     #[arg(long, value_name = "PROGRAMS")]
     pub need: Vec<String>,
     /// Print SARIF 2.1.0, for services that show findings in code
