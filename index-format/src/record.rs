@@ -478,7 +478,7 @@ impl SymbolRecord {
     pub const RETURNS: u16 = 1 << 13;
     /// Some of its exits are jumps to other functions.
     pub const TAIL_CALLS: u16 = 1 << 14;
-    /// The BTF of its object has one prototype of its name, and that is plain: at most 6 parameters, all of them numbers
+    /// The BTF of its object has prototypes of its name, and all of them are plain: at most 6 parameters, all of them numbers
     /// or pointers, as what it returns. Only for objects that also have debug information.
     pub const PLAIN_IN_BTF: u16 = 1 << 15;
 

@@ -7,6 +7,7 @@ use super::args::{Check, Runs};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::project::{self, Project};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::{Selection, side_by_side};
 use crate::query::Index;
@@ -57,6 +58,11 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
         files.iter_mut().zip(judged?).for_each(|(row, outcome)| row.outcomes.push(outcome));
     }
     let own = read.iter().filter_map(|(_, read)| read.as_ref().ok()).flat_map(|read| &read.needs);
+    let mut projects: Vec<PathBuf> = args.files.iter().filter_map(|path| project::of_file(path)).collect();
+    projects.sort();
+    projects.dedup();
+    let projects = projects.iter().map(|path| Project::read(path)).collect::<Result<Vec<_>>>()?;
+    let own = own.chain(projects.iter().flat_map(|project| &project.needs));
     needs.iter().chain(own).for_each(|need| need.forgive(&mut files));
     let kernels = opened.into_iter().map(|(kernel, _)| kernel).collect();
     let mut grid = Grid { kernels, files };

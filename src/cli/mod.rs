@@ -27,6 +27,7 @@ mod index;
 mod lines;
 mod man;
 mod processes;
+mod project;
 mod report;
 mod resolve;
 mod serve;

@@ -13,24 +13,34 @@ use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The prototypes in the BTF of an object, by name; `None` for a name with several different ones.
-pub struct Prototypes(Vec<(GlobalStr, Option<Prototype>)>);
+/// The prototypes in the BTF of an object, by name.
+pub struct Prototypes(Vec<(GlobalStr, Named)>);
+
+/// What BTF has of a name.
+#[derive(Clone, Copy)]
+struct Named {
+    /// `None` for several different prototypes.
+    key: Option<Key>,
+    /// Whether all of them are plain.
+    is_plain: bool,
+}
 
 impl Prototypes {
     /// Collects them by name.
     pub fn of(named: &[(&[u8], Prototype)], interner: &Interner) -> Self {
-        let mut prototypes: FxHashMap<GlobalStr, Option<Prototype>> = FxHashMap::default();
+        let mut prototypes: FxHashMap<GlobalStr, Named> = FxHashMap::default();
         for (name, prototype) in named {
-            let known = prototypes.entry(interner.intern(name)).or_insert(Some(*prototype));
-            *known = known.filter(|known| known.key == prototype.key);
+            let first = Named { key: Some(prototype.key), is_plain: true };
+            let known = prototypes.entry(interner.intern(name)).or_insert(first);
+            known.key = known.key.filter(|known| *known == prototype.key);
+            known.is_plain &= prototype.is_plain;
         }
         Self(prototypes.into_iter().collect())
     }
 
-    /// The names with one prototype that is plain.
+    /// The names whose prototypes are plain: whichever of several the kernel is given, a trampoline passes its arguments on.
     pub(super) fn plain(&self) -> FxHashSet<GlobalStr> {
-        let is_plain = |prototype: &Option<Prototype>| prototype.is_some_and(|p| p.is_plain);
-        self.0.iter().filter(|(_, prototype)| is_plain(prototype)).map(|(name, _)| *name).collect()
+        self.0.iter().filter(|(_, named)| named.is_plain).map(|(name, _)| *name).collect()
     }
 }
 
@@ -79,7 +89,7 @@ fn statuses(
     ids: &StringIds,
 ) -> Vec<(FunctionId, InBtf)> {
     let keys: FxHashMap<StrId, Option<Key>> =
-        prototypes.0.iter().map(|(name, known)| (ids.get(*name), known.map(|p| p.key))).collect();
+        prototypes.0.iter().map(|(name, known)| (ids.get(*name), known.key)).collect();
     let part = |of: fn(&ObjectRecord) -> U32| of(&bounds[0]).get() as usize..of(&bounds[1]).get() as usize;
     let functions = linked.symbols[part(|o| o.first_symbol)].iter().filter(|s| s.is_function());
     let symbols: FxHashSet<_> = functions.map(|s| (s.pc, s.name)).collect();

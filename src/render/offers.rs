@@ -1,6 +1,7 @@
 //! Formats what a kernel offers to BPF programs.
 use super::printable;
 use crate::query::offers::Offer;
+use crate::query::offers::kfuncs::{Programs, Use};
 use serde_json::json;
 use std::io::{Result, Write};
 
@@ -10,7 +11,25 @@ pub fn text(offer: &Offer, out: &mut dyn Write) -> Result<()> {
     let disabled = if offer.is_disabled { "  no program can be attached to it" } else { "" };
     let number = offer.number.map_or(String::new(), |number| number.to_string());
     let more = if offer.declaration.is_empty() { number } else { printable(&offer.declaration).into_owned() };
-    writeln!(out, "{:10}  {}  {more}{module}{disabled}", offer.kind.name(), printable(&offer.name))
+    let programs =
+        offer.programs.as_ref().map_or(String::new(), |programs| format!("  for {}", who(programs)));
+    writeln!(out, "{:10}  {}  {more}{module}{disabled}{programs}", offer.kind.name(), printable(&offer.name))
+}
+
+/// Which programs may call a kfunc.
+fn who(programs: &Programs) -> String {
+    let (allowed, unknown) = (programs.kinds(Use::Allowed), programs.kinds(Use::Unknown));
+    let is_of_all = programs.kinds(Use::Refused).is_empty();
+    let mut text = match () {
+        () if allowed.is_empty() && is_of_all => "programs that are not known".to_owned(),
+        () if is_of_all && unknown.iter().all(|kind| *kind == "struct_ops") => "all programs".to_owned(),
+        () if allowed.is_empty() => "none of the programs that are known".to_owned(),
+        () => allowed.join(" "),
+    };
+    if programs.is_sleeping {
+        text.push_str(", where they may sleep");
+    }
+    text
 }
 
 /// Writes an offer as a line of JSON.
@@ -18,5 +37,10 @@ pub fn json(kernel: &str, offer: &Offer, out: &mut dyn Write) -> Result<()> {
     let declaration = Some(&offer.declaration).filter(|declaration| !declaration.is_empty());
     let line = json!({"kernel": kernel, "kind": offer.kind.name(), "name": offer.name, "module": offer.module,
         "declaration": declaration, "number": offer.number, "disabled": offer.is_disabled});
+    let mut line = line;
+    if let Some(programs) = &offer.programs {
+        line["programs"] = json!({"allowed": programs.kinds(Use::Allowed), "unknown": programs.kinds(Use::Unknown),
+            "sleeping": programs.is_sleeping});
+    }
     writeln!(out, "{line}")
 }

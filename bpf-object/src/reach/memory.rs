@@ -2,6 +2,7 @@
 use crate::feature::Feature;
 use crate::instruction::{Instruction, class};
 use crate::object::{ExternKind, ImageKind, KconfigType, Reference};
+use crate::reach::pointer::Pointer;
 use crate::reach::state::State;
 use crate::reach::value::Value;
 use crate::reach::walk::Walk;
@@ -14,7 +15,7 @@ impl<E: Environment> Walk<'_, '_, E> {
             None => Value::Constant(number),
             Some(Reference::Map(map)) => {
                 self.found.maps.insert((place, map));
-                Value::Not(0)
+                Value::Map(map)
             }
             Some(Reference::Data(image, offset)) => Value::Image(image, offset),
             Some(Reference::Extern(external)) => {
@@ -50,19 +51,28 @@ impl<E: Environment> Walk<'_, '_, E> {
             _ if is_broken => Value::Other,
             Value::Context(base) => {
                 self.found.context.insert(ContextRead { place, offset: base.saturating_add(off), size });
-                if size == 8 { Value::Kernel(0, false) } else { Value::Other }
+                match (self.environment.read_of_context(base.saturating_add(off), size), size) {
+                    (pointer, 8) => Value::Kernel(0, false, pointer),
+                    (Pointer::Number, _) => Value::Number(None),
+                    _ => Value::Other,
+                }
             }
-            Value::Kernel(base, in_field) => {
+            Value::Kernel(base, in_field, pointer) => {
+                self.through(place, state.register(instruction.src));
                 let offset = base.saturating_add(off);
                 if offset != 0 && !self.code.is_offset(place) {
                     self.found.plain.insert(PlainOffset { place, offset, in_field });
                 }
-                if size == 8 { Value::Kernel(0, false) } else { Value::Other }
+                let next = match pointer.plus(off.into()) {
+                    Pointer::To(id, offset) => self.environment.read_of_type(id, offset),
+                    _ => Pointer::Unknown,
+                };
+                if size == 8 { Value::Kernel(0, false, next) } else { Value::Number(None) }
             }
             Value::Stack(frame, offset) => {
                 let value = state.load(frame, offset.and_then(|offset| offset.checked_add(off)), size);
                 // Loads of fewer than 8 bytes give no pointer.
-                if size < 8 && value.number().is_none() { Value::Other } else { value }
+                if size < 8 && value.number().is_none() { Value::Number(None) } else { value }
             }
             Value::Image(image, offset) => offset
                 .checked_add_signed(off)
@@ -70,7 +80,15 @@ impl<E: Environment> Walk<'_, '_, E> {
             Value::Extern(external) if off == 0 && self.option_size(external) == Some(size) => self
                 .environment
                 .option(external)
-                .map_or(Value::Other, |number| Value::Constant(number & mask(size))),
+                .map_or(Value::Number(None), |number| Value::Constant(number & mask(size))),
+            value @ Value::Memory(_) => {
+                self.through(place, value);
+                self.own(size)
+            }
+            value if value.is_number() => {
+                self.through(place, value);
+                Value::Number(None)
+            }
             _ => Value::Other,
         };
         // Mode 4 (MEMSX) extends the sign.
@@ -79,7 +97,7 @@ impl<E: Environment> Walk<'_, '_, E> {
                 let unused = 64 - size * 8;
                 Value::Constant((number.cast_signed() << unused >> unused).cast_unsigned())
             }
-            Value::Not(_) if instruction.code >> 5 == 4 => Value::Other,
+            Value::Not(_) | Value::Number(_) if instruction.code >> 5 == 4 => Value::Number(None),
             loaded => loaded,
         }
     }
@@ -98,7 +116,7 @@ impl<E: Environment> Walk<'_, '_, E> {
     pub(super) fn initial(&mut self, number: u32, offset: u32, size: u32) -> Value {
         let image = &self.object.images[number as usize];
         if image.kind != ImageKind::ReadOnly {
-            return Value::Other;
+            return self.own(size);
         }
         let start = offset as usize;
         let Some(bytes) = image.bytes.get(start..start + size as usize) else { return Value::Other };
@@ -117,22 +135,48 @@ impl<E: Environment> Walk<'_, '_, E> {
             Some(assumption) if assumption.variable == key && assumption.is_initial => {
                 Value::Constant(initial)
             }
-            Some(assumption) if assumption.variable == key => Value::Not(initial),
-            _ => Value::Other,
+            Some(assumption) if assumption.variable == key => Value::Number(Some(initial)),
+            _ => Value::Number(None),
         }
     }
 
-    pub(super) fn store(&mut self, instruction: Instruction, is_broken: bool, state: &mut State) {
+    /// What is read from memory of the program: a number, unless it keeps pointers of the kernel there (kptr).
+    fn own(&self, size: u32) -> Value {
+        if size == 8 && self.keeps_pointers { Value::Other } else { Value::Number(None) }
+    }
+
+    /// Notes a load or store through what is, or may be, a number.
+    fn through(&mut self, place: Place, pointer: Value) {
+        match pointer {
+            Value::Kernel(_, _, Pointer::Doubtful) => self.found.doubtful.insert(place),
+            Value::Memory(Some(_)) => self.found.unchecked.insert(place),
+            value if value.is_number() => self.found.numbers.insert(place),
+            _ => false,
+        };
+    }
+
+    pub(super) fn store(
+        &mut self,
+        place: Place,
+        instruction: Instruction,
+        is_broken: bool,
+        state: &mut State,
+    ) {
         let (size, off) = (instruction.width(), i32::from(instruction.off));
         let is_atomic = instruction.class() == class::STX && instruction.code >> 5 == 6;
         let value = match instruction.class() {
             class::ST => Value::Constant(i64::from(instruction.imm).cast_unsigned() & mask(size)),
-            _ if is_atomic => Value::Other,
+            _ if is_atomic => Value::Number(None),
             _ => match state.register(instruction.src) {
                 value if size == 8 => value,
-                value => value.number().map_or(Value::Other, |number| Value::Constant(number & mask(size))),
+                value => {
+                    value.number().map_or(Value::Number(None), |number| Value::Constant(number & mask(size)))
+                }
             },
         };
+        if !is_broken {
+            self.through(place, state.register(instruction.dst));
+        }
         match state.register(instruction.dst) {
             _ if is_broken => state.forget_all(),
             Value::Stack(frame, offset) => {

@@ -3,6 +3,7 @@ mod flow;
 mod helpers;
 mod memory;
 mod patched;
+mod pointer;
 mod state;
 mod value;
 mod walk;
@@ -10,7 +11,9 @@ mod walk;
 use crate::feature::Feature;
 use crate::object::{CoreRelocation, FunctionId, Object};
 use crate::relocate::Decision;
+use crate::types::TypeId;
 use patched::Patched;
+pub use pointer::{AfterRead, Pointer};
 use rustc_hash::FxHashSet;
 use value::Value;
 use walk::Walk;
@@ -34,6 +37,26 @@ pub trait Environment {
     /// lazily`). Before, each that is loaded with the program is checked.
     fn checks_called_only(&self) -> bool {
         false
+    }
+
+    /// What is read from the context at an offset, both in bytes.
+    fn read_of_context(&self, _offset: i32, _size: u32) -> Pointer {
+        Pointer::Unknown
+    }
+
+    /// What stands in a type of the kernel, so many bytes in, where 8 bytes are read.
+    fn read_of_type(&self, _id: TypeId, _offset: i32) -> Pointer {
+        Pointer::Unknown
+    }
+
+    /// What `bpf_get_current_task_btf` gives.
+    fn current_task(&self) -> Pointer {
+        Pointer::Unknown
+    }
+
+    /// What becomes of what a helper reads on the stack.
+    fn after_read(&self) -> AfterRead {
+        AfterRead::Kept
     }
 }
 
@@ -80,6 +103,14 @@ pub struct Reached {
     pub context: Vec<ContextRead>,
     /// Offsets into memory of the kernel that no relocation says.
     pub plain_offsets: Vec<PlainOffset>,
+    /// Loads and stores through what the verifier takes for a number: it refuses them.
+    pub through_numbers: Vec<Place>,
+    /// Loads and stores through what a helper may not have given: it has to be compared with null first.
+    pub through_unchecked: Vec<Place>,
+    /// Loads and stores where it depends on the release whether they go through a number.
+    pub through_doubtful: Vec<Place>,
+    /// Where the program ends with a number that is known, and the number.
+    pub returns: Vec<(Place, u64)>,
     /// Whether a bound was met, and all instructions that were not seen count as reached.
     pub is_bounded: bool,
 }
@@ -160,6 +191,10 @@ pub fn reach<E: Environment>(
         features: sorted(&found.features),
         context: sorted(&found.context),
         plain_offsets: sorted(&found.plain),
+        through_numbers: sorted(&found.numbers),
+        through_unchecked: sorted(&found.unchecked),
+        through_doubtful: sorted(&found.doubtful),
+        returns: sorted(&found.returns),
         is_bounded: found.is_bounded,
     };
     let place = |relocation: &CoreRelocation<'_>| Place {

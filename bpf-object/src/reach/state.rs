@@ -1,5 +1,6 @@
 //! What is known at an instruction: registers, and the stacks of the functions that are running.
 use crate::object::FunctionId;
+use crate::reach::pointer::{AfterRead, Pointer};
 use crate::reach::value::Value;
 
 /// A piece of a stack whose content is known.
@@ -119,6 +120,39 @@ impl State {
             frame.slots.retain(|slot| {
                 end(slot.offset, slot.size) <= i64::from(offset) || i64::from(slot.offset) >= after
             });
+        }
+    }
+
+    /// Puts another value wherever one stands.
+    pub(super) fn replace(&mut self, value: Value, by: Value) {
+        let saved = self.frames.iter_mut().flat_map(|frame| frame.back.1.iter_mut());
+        self.registers.iter_mut().chain(saved).filter(|one| **one == value).for_each(|one| *one = by);
+        let slots = self.frames.iter_mut().flat_map(|frame| frame.slots.iter_mut());
+        slots.filter(|slot| slot.value == value).for_each(|slot| slot.value = by);
+    }
+
+    /// Makes of what stands in so many bytes of a stack what the verifier makes of it when a helper reads them.
+    pub(super) fn read_by_helper(&mut self, frame: u8, offset: i32, size: i64, after: AfterRead) {
+        let Some(frame) = self.frames.get_mut(usize::from(frame)) else { return };
+        let (start, after_end) = (i64::from(offset), i64::from(offset).saturating_add(size));
+        let is_read = |slot: &Slot| end(slot.offset, slot.size) > start && i64::from(slot.offset) < after_end;
+        for slot in frame.slots.iter_mut().filter(|slot| is_read(slot)) {
+            slot.value = match (slot.value, after) {
+                (value, AfterRead::Kept) => value,
+                (Value::Kernel(from, in_field, _), AfterRead::Lost) => {
+                    Value::Kernel(from, in_field, Pointer::Number)
+                }
+                (Value::Kernel(from, in_field, Pointer::To(..)), AfterRead::Doubtful) => {
+                    Value::Kernel(from, in_field, Pointer::Doubtful)
+                }
+                // Perhaps a pointer to a type of the kernel.
+                (value @ (Value::Kernel(..) | Value::Other | Value::Any | Value::Not(_)), after)
+                    if after != AfterRead::Lost =>
+                {
+                    value
+                }
+                _ => Value::Number(None),
+            };
         }
     }
 

@@ -1,5 +1,9 @@
 //! What is known of a register or a slot of the stack.
 use crate::instruction::{Instruction, class};
+use crate::reach::pointer::Pointer;
+
+/// A call: the function and the instruction.
+pub(super) type Call = (u32, u32);
 
 /// What a value is known to be. Between them stands what they have in common ([`join`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +14,13 @@ pub(super) enum Value {
     Relocated(u64),
     /// A number other than this one, or a pointer that is not to the stack.
     Not(u64),
+    /// A number, other than this one if one is told.
+    Number(Option<u64>),
+    /// A map, by number.
+    Map(u32),
+    /// Memory that is the program's own, as the value of a map. Where it may be null, the call that gave it: all copies are
+    /// checked at once.
+    Memory(Option<Call>),
     /// The context, so many bytes in.
     Context(i32),
     /// The stack of a frame, relative to its end; `None` where that is not known.
@@ -18,9 +29,9 @@ pub(super) enum Value {
     Image(u32, u32),
     /// What an extern's address leads to.
     Extern(u32),
-    /// Perhaps a pointer into memory of the kernel: what is added to it without a relocation, and whether a relocation
-    /// added something too.
-    Kernel(i32, bool),
+    /// Perhaps a pointer into memory of the kernel: what is added to it without a relocation, whether a relocation
+    /// added something too, and what the verifier takes it for.
+    Kernel(i32, bool, Pointer),
     /// Anything but a pointer to the stack.
     Other,
     /// Anything.
@@ -44,8 +55,11 @@ impl Value {
             (Any, _) => true,
             (Other, _) => !other.may_be_stack(),
             (Constant(a), Relocated(b)) => a == b,
-            (Not(excluded), Constant(value) | Relocated(value)) => value != excluded,
-            (Not(0), Context(_) | Image(..)) => true,
+            (Not(excluded) | Number(Some(excluded)), Constant(value) | Relocated(value)) => value != excluded,
+            (Not(excluded), Number(Some(other))) => excluded == other,
+            (Not(0), Context(_) | Image(..) | Map(_) | Memory(None)) => true,
+            (Number(None), Constant(_) | Relocated(_) | Number(_)) => true,
+            (Memory(Some(_)), Memory(None)) => true,
             (Stack(a, None), Stack(b, _)) => a == b,
             _ => self == other,
         }
@@ -58,8 +72,14 @@ impl Value {
             _ if other.covers(self) => other,
             (Stack(a, _), Stack(b, _)) if a == b => Stack(a, None),
             _ if self.may_be_stack() || other.may_be_stack() => Any,
+            _ if self.is_number() && other.is_number() => Number(None),
             _ => Other,
         }
+    }
+
+    /// Whether the verifier certainly takes it for a number.
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, Constant(_) | Relocated(_) | Number(_) | Kernel(_, _, Pointer::Number))
     }
 
     pub(super) fn may_be_stack(self) -> bool {
@@ -70,7 +90,8 @@ impl Value {
     pub(super) fn is_zero(self) -> Option<bool> {
         match self {
             Constant(value) | Relocated(value) => Some(value == 0),
-            Not(0) | Context(_) | Stack(..) | Image(..) => Some(false),
+            Not(0) | Number(Some(0)) => Some(false),
+            Context(_) | Stack(..) | Image(..) | Map(_) | Memory(None) => Some(false),
             _ => None,
         }
     }
@@ -83,10 +104,14 @@ impl Value {
             Constant(value) => Constant(value.wrapping_add_signed(number)),
             Context(from) => moved(from).map_or(Other, Context),
             Stack(frame, from) => Stack(frame, from.and_then(moved)),
-            Kernel(from, in_field) => moved(from).map_or(Other, |to| Kernel(to, in_field)),
+            Kernel(from, in_field, pointer) => {
+                moved(from).map_or(Other, |to| Kernel(to, in_field, pointer.plus(number)))
+            }
             Image(image, from) => {
                 offset.and_then(|offset| from.checked_add_signed(offset)).map_or(Other, |to| Image(image, to))
             }
+            Number(_) => Number(None),
+            Memory(_) => Memory(None),
             Any => Any,
             _ => Other,
         }
@@ -101,8 +126,14 @@ pub(super) fn arithmetic(instruction: Instruction, first: Value, operand: Value)
         // mov; with an offset it extends the sign of fewer bits.
         (0xb, _, _) if is_wide && instruction.off == 0 => return operand,
         // A field is gone to by its relocation: that is no plain offset.
-        (0x0, Kernel(offset, _), Relocated(_)) if is_wide => return Kernel(offset, true),
-        (0x0, Relocated(_), Kernel(offset, _)) if is_wide => return Kernel(offset, true),
+        (0x0, Kernel(offset, _, pointer), Relocated(number))
+        | (0x0, Relocated(number), Kernel(offset, _, pointer))
+            if is_wide =>
+        {
+            return Kernel(offset, true, pointer.plus(number.cast_signed()));
+        }
+        // A cast between address spaces gives a pointer.
+        (0xb, _, _) if is_wide && instruction.off == 1 => return Other,
         _ => {}
     }
     let plain = |value: Value| value.number().map_or(value, Constant);
@@ -119,8 +150,21 @@ pub(super) fn arithmetic(instruction: Instruction, first: Value, operand: Value)
             Constant(if is_wide { a.wrapping_neg() } else { u64::from((a as u32).wrapping_neg()) })
         }
         _ if first.may_be_stack() && is_wide && operation != 0xb => Any,
+        // Half of a pointer is none.
+        _ if !is_wide || operation == 0xb || operation == 0xd => Number(None),
+        _ if first.is_number() && operand.is_number() => Number(None),
         _ => Other,
     }
+}
+
+/// Whether what is not known is added to a pointer to a type of the kernel: "math between ptr_ pointer and register with
+/// unbounded min value", unless the verifier knows more of the number.
+pub(super) fn is_unbounded(instruction: Instruction, first: Value, operand: Value) -> bool {
+    let is_sum = instruction.class() == class::ALU64 && matches!(instruction.code >> 4, 0x0 | 0x1);
+    let is_typed = |value| matches!(value, Kernel(_, _, Pointer::To(..)));
+    is_sum
+        && (is_typed(first) && matches!(operand, Number(_))
+            || matches!(first, Number(_)) && is_typed(operand))
 }
 
 /// A pointer to which is added what is not known.
@@ -128,6 +172,12 @@ fn moved(first: Value, operand: Value) -> Value {
     match (first, operand) {
         (Stack(frame, _), _) | (_, Stack(frame, _)) => Stack(frame, None),
         (Any, _) | (_, Any) => Any,
+        (Memory(_), _) => Memory(None),
+        // "math between ptr_ pointer and register with unbounded min value", unless the verifier knows more of the number.
+        (Kernel(_, _, Pointer::To(..)), _) | (_, Kernel(_, _, Pointer::To(..))) => {
+            Kernel(0, true, Pointer::Doubtful)
+        }
+        _ if first.is_number() && operand.is_number() => Number(None),
         _ => Other,
     }
 }
@@ -192,7 +242,11 @@ pub(super) fn is_taken(instruction: Instruction, first: Value, operand: Value) -
         });
     }
     let is_equal = match (first, operand) {
-        (Not(a), Constant(b)) | (Constant(b), Not(a)) if a == b && is_wide => Some(false),
+        (Not(a) | Number(Some(a)), Constant(b)) | (Constant(b), Not(a) | Number(Some(a)))
+            if a == b && is_wide =>
+        {
+            Some(false)
+        }
         // The pointers of a program are never zero, nor is their lower half taken for one.
         (value, Constant(0)) | (Constant(0), value) if is_wide => value.is_zero(),
         _ => None,
@@ -207,15 +261,16 @@ pub(super) fn is_taken(instruction: Instruction, first: Value, operand: Value) -
 /// What is known of the first operand after a comparison with a number, taken or not.
 pub(super) fn refined(instruction: Instruction, first: Value, number: u64, taken: bool) -> Value {
     let is_equality = matches!(instruction.code >> 4, 0x1 | 0x5);
-    if !is_equality || instruction.class() != class::JMP || !matches!(first, Other | Not(_) | Kernel(..)) {
+    let is_open = matches!(first, Other | Not(_) | Number(_) | Memory(_) | Kernel(..));
+    if !is_equality || instruction.class() != class::JMP || !is_open {
         return first;
     }
     let is_equal = (instruction.code >> 4 == 0x1) == taken;
-    if is_equal {
-        Constant(number)
-    } else if first == Other {
-        Not(number)
-    } else {
-        first
+    match first {
+        _ if is_equal => Constant(number),
+        Other => Not(number),
+        Number(_) => Number(Some(number)),
+        Memory(_) if number == 0 => Memory(None),
+        first => first,
     }
 }

@@ -1,13 +1,16 @@
 //! The walk: every way through a program, with what is known on it.
+use crate::btf::Btf;
 use crate::feature::Feature;
 use crate::instruction::{Instruction, class};
 use crate::object::{FunctionId, Object, Reference};
 use crate::reach::flow::{self, Next};
 use crate::reach::helpers;
 use crate::reach::patched::Patched;
+use crate::reach::pointer::Pointer;
 use crate::reach::state::{Frame, State};
 use crate::reach::value::{self, Value};
 use crate::reach::{Assumption, ContextRead, Environment, Place, PlainOffset};
+use crate::types::{Kind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many instructions are followed. Programs of libbpf-tools take some thousands.
@@ -28,6 +31,10 @@ pub(super) struct Found {
     pub(super) features: FxHashSet<(Place, Feature)>,
     pub(super) context: FxHashSet<ContextRead>,
     pub(super) plain: FxHashSet<PlainOffset>,
+    pub(super) numbers: FxHashSet<Place>,
+    pub(super) doubtful: FxHashSet<Place>,
+    pub(super) unchecked: FxHashSet<Place>,
+    pub(super) returns: FxHashSet<(Place, u64)>,
     /// The volatile constants that are read: image and number of the variable.
     pub(super) variables: FxHashSet<(u32, u32)>,
     /// Whether it ended before everything was followed: everything then counts as reached.
@@ -44,12 +51,16 @@ pub(super) struct Walk<'w, 'a, E> {
     pub(super) code: &'w Patched,
     pub(super) environment: &'w E,
     pub(super) assumption: Option<Assumption>,
+    /// Whether the program may keep pointers of the kernel in maps and global variables.
+    pub(super) keeps_pointers: bool,
     chains: FxHashMap<(Chain, FunctionId, u32), Chain>,
     /// The chain without its last caller, by chain.
     outer: Vec<Chain>,
     seen: FxHashMap<(Chain, FunctionId, u32), Vec<State>>,
     /// The states that are yet to be followed, each from an instruction on.
     work: Vec<(u32, Chain, State)>,
+    /// The program itself: the first that is entered.
+    program: Option<FunctionId>,
     /// Functions that are checked by themselves: callbacks and global subprograms.
     entered: FxHashSet<FunctionId>,
     pub(super) found: Found,
@@ -68,10 +79,12 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             code,
             environment,
             assumption,
+            keeps_pointers: object.btf.as_ref().is_none_or(keeps_pointers),
             chains: FxHashMap::default(),
             outer: vec![0],
             seen: FxHashMap::default(),
             work: Vec::new(),
+            program: None,
             entered: FxHashSet::default(),
             found: Found::default(),
             steps: 0,
@@ -80,6 +93,7 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
 
     /// Adds a function to start from, once.
     pub(super) fn enter(&mut self, function: FunctionId, argument: Value) {
+        self.program.get_or_insert(function);
         if self.entered.insert(function) {
             self.work.push((0, 0, State::at(function, argument)));
         }
@@ -144,6 +158,12 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
             self.note(place, instruction);
             match flow::next(code, at) {
                 Next::Exit if instruction.code == Instruction::EXIT => {
+                    if state.frames.len() == 1
+                        && Some(function) == self.program
+                        && let Some(number) = state.register(0).number()
+                    {
+                        self.found.returns.insert((place, number));
+                    }
                     let Some(back) = self.leave(&mut state, &mut chain) else { return };
                     at = back;
                 }
@@ -272,19 +292,20 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
         let is_helper = reference.is_none() && instruction.src == 0 && !is_broken;
         let helper = is_helper.then_some(instruction.imm.cast_unsigned());
         let (to, size) = (state.register(1), state.register(2).number());
+        helpers::forget_read(helper, &object.maps, self.environment.after_read(), state);
         helpers::forget_written(helper, state);
         if helpers::is_kernel_read(helper) {
-            if let Value::Kernel(offset, in_field) = state.register(3)
+            if let Value::Kernel(offset, in_field, _) = state.register(3)
                 && offset != 0
             {
                 self.found.plain.insert(PlainOffset { place, offset, in_field });
             }
             // What is read may be a pointer to follow.
             if let (Value::Stack(frame, Some(offset)), Some(8)) = (to, size) {
-                state.store(frame, Some(offset), 8, Value::Kernel(0, false));
+                state.store(frame, Some(offset), 8, Value::Kernel(0, false, Pointer::Number));
             }
         }
-        state.set(0, helpers::result(helper));
+        state.set(0, helpers::result(helper, place, self.environment));
         for number in 1..6 {
             state.set(number, Value::Other);
         }
@@ -307,6 +328,9 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 if let (true, Some(number)) = (self.code.is_offset(place), second.number()) {
                     second = Value::Relocated(number);
                 }
+                if !is_broken && value::is_unbounded(instruction, first, second) {
+                    self.found.doubtful.insert(place);
+                }
                 // A broken one adds or gives what is not known; where a pointer leads to is not asked any more.
                 let result =
                     if is_broken { Value::Other } else { value::arithmetic(instruction, first, second) };
@@ -323,17 +347,24 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 state.set(instruction.dst, value);
             }
             class::LD => {
-                for number in 0..6 {
+                for number in 1..6 {
                     state.set(number, Value::Other);
                 }
+                state.set(0, Value::Number(None));
             }
             class::LDX => {
                 let value = self.load(place, instruction, is_broken, state);
                 state.set(instruction.dst, value);
             }
-            _ => self.store(instruction, is_broken, state),
+            _ => self.store(place, instruction, is_broken, state),
         }
     }
+}
+
+/// Whether a type is tagged as a pointer of the kernel (`__kptr` and the like).
+fn keeps_pointers(btf: &Btf<'_>) -> bool {
+    let mut tags = btf.ids().filter_map(|id| btf.get(id)).filter(|found| found.kind == Kind::TypeTag);
+    tags.any(|tag| tag.name.windows(4).any(|part| part == b"kptr") || tag.name == b"uptr")
 }
 
 /// The second operand of arithmetic and jumps.
@@ -348,6 +379,10 @@ fn operand(instruction: Instruction, state: &State) -> Value {
 fn refine(instruction: Instruction, state: &mut State, taken: bool) {
     if let Some(number) = operand(instruction, state).number() {
         let first = state.register(instruction.dst);
-        state.set(instruction.dst, value::refined(instruction, first, number, taken));
+        let refined = value::refined(instruction, first, number, taken);
+        match first {
+            Value::Memory(Some(_)) => state.replace(first, refined),
+            _ => state.set(instruction.dst, refined),
+        }
     }
 }

@@ -101,6 +101,19 @@ pub struct Relocator<'o, 'a, K> {
     budget: Budget,
 }
 
+/// Whether two types may stand for each other, names aside: `bpf_core_types_are_compat`, by which libbpf compares the prototype
+/// of a kfunc with the kernel's. `None` where it cannot be said.
+pub fn are_compatible<L: Types, T: Types>(
+    local: &L,
+    local_id: TypeId,
+    target: &T,
+    target_id: TypeId,
+) -> Option<bool> {
+    let mut budget = Budget::new();
+    budget.next();
+    compatible::types(local, local_id, target, target_id, compatible::MAX_NESTING, &mut budget).ok()
+}
+
 /// Decides all relocations of an object, in its order. One step per relocation and candidate.
 ///
 /// libbpf leaves out the programs that it does not load ([`autoload`](crate::object::Function::autoload)): these are

@@ -2,6 +2,7 @@
 mod btf;
 mod hostile;
 mod object;
+mod pointers;
 mod reach;
 mod relocate;
 mod section;

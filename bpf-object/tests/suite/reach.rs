@@ -38,7 +38,7 @@ impl Environment for Given {
 }
 
 /// The program of a source, and what is reached of it.
-fn followed<E: Environment>(source: &str, environment: &E) -> Option<(Decided, Reached)> {
+pub(super) fn followed<E: Environment>(source: &str, environment: &E) -> Option<(Decided, Reached)> {
     let kernel = kernel_of(KERNEL, &["struct task", "enum e"])?;
     let decided = Decided::new(&format!("{LOCAL}{source}"), &kernel)?;
     let (program, _) = decided.object.programs().next().unwrap();

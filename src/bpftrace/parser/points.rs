@@ -75,6 +75,8 @@ impl Parser<'_> {
             offset = number(behind);
             if offset.is_none() {
                 self.lexer = start;
+                // Quotes may go on over lines.
+                let behind: String = behind.escape_debug().take(40).collect();
                 return Err(self.lexer.error(format!("{behind} is no offset")));
             }
             *last = name.to_owned();

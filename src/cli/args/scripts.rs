@@ -45,7 +45,8 @@ pub struct Check {
     /// The kernels before the update
     #[arg(long, value_name = "KERNELS", requires = "new")]
     pub since: Option<String>,
-    /// Programs of which one that works suffices: 'A|B'; also in a comment of the file, as `probeidx: need A|B`
+    /// Programs of which one that works suffices: 'A|B'; also in a comment of the file, as `probeidx: need A|B`, and in
+    /// probeidx.toml, in the folder of the file or above, as `need` of its table `check`
     #[arg(long, value_name = "PROGRAMS")]
     pub need: Vec<String>,
     /// Print SARIF 2.1.0, for services that show findings in code

@@ -9,6 +9,7 @@ pub mod attach;
 pub mod bcc;
 pub mod bpf;
 pub mod bpftrace;
+mod commands;
 pub mod grid;
 pub mod needs;
 mod of_report;

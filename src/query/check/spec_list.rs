@@ -1,10 +1,10 @@
-//! Lists of probe points: one on each line, with `#` for comments.
+//! Lists of probe points: one on each line, or the command of a tool that has some, with `#` for comments.
 use std::path::Path;
 
 use probeidx_format::View;
 
 use super::request::ProbeRequest;
-use super::{Asked, Located, Report, of_script, read};
+use super::{Asked, Located, Report, commands, of_script, read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tapset::{Definitions, Place};
 
@@ -49,6 +49,15 @@ pub(super) fn check(
             Error::new(ErrorKind::Syntax, what).at(path).line(line_number, column).hint(hint)
         };
         let written = Place { file: 0, line: line_number, column };
+        if let Some(found) = commands::points(wanted) {
+            for one in found {
+                let column = column.saturating_add(u32::try_from(one.start).unwrap_or(u32::MAX));
+                let written = Place { file: 0, line: line_number, column };
+                let request = ProbeRequest::of_line(view, &one.point, path, written).map_err(place)?;
+                report.points.extend(request.map(|request| request.judge(view)).transpose()?);
+            }
+            continue;
+        }
         if let Some(request) = ProbeRequest::of_line(view, wanted, path, written).map_err(place)? {
             report.points.push(request.judge(view)?);
             continue;

@@ -2,9 +2,13 @@
 //! helpers, and types of programs, attachments and maps.
 //!
 //! Kfuncs, hooks and functions that may fail are those that the kernel's own lists name
-//! ([`FunctionRecord::KFUNC`]); for which types of programs a kfunc is registered is decided by code, and not in the index.
+//! ([`FunctionRecord::KFUNC`]); for which types of programs a kfunc is registered is decided by code, and not in the index:
+//! [`kfuncs`] has it as measured.
 //! An iterator has a function in BTF (`bpf_iter_task`), a struct_ops has a struct
 //! (`bpf_struct_ops_tcp_congestion_ops`), and what has numbers is in the enumerations of include/uapi/linux/bpf.h.
+pub mod kfuncs;
+mod measured;
+
 use crate::pattern::Pattern;
 use crate::query::index::functions;
 use crate::query::types::c_declaration::declare;
@@ -91,6 +95,8 @@ pub struct Offer {
     pub declaration: String,
     /// The number in the kernel's interface.
     pub number: Option<i64>,
+    /// Which programs may call it, of a kfunc.
+    pub programs: Option<kfuncs::Programs>,
     /// Whether no program can be attached to it (`bpf_lsm_disabled_hooks`).
     pub is_disabled: bool,
 }
@@ -143,6 +149,7 @@ fn functions_with(view: &View<'_>, kind: Kind, wanted: impl Fn(FunctionRecord, &
                 name: String::from_utf8_lossy(&text[start.len()..]).into_owned(),
                 module,
                 declaration: prototype(view, record, text),
+                programs: (kind == Kind::Kfunc).then(|| kfuncs::Programs::of(view, text)),
                 number: None,
                 is_disabled: record.has(FunctionRecord::DISABLED_HOOK),
             });
@@ -208,6 +215,7 @@ fn struct_ops(view: &View<'_>) -> Vec<Offer> {
         name: String::from_utf8_lossy(name).into_owned(),
         module: None,
         declaration: format!("struct {}", String::from_utf8_lossy(name)),
+        programs: None,
         number: None,
         is_disabled: false,
     };
@@ -227,6 +235,7 @@ fn numbered(view: &View<'_>, kind: Kind) -> Vec<Offer> {
             name: helper.unwrap_or_else(|| text.to_lowercase()),
             module: None,
             declaration: String::new(),
+            programs: None,
             number: Some(value),
             is_disabled: false,
         })

@@ -60,7 +60,16 @@ impl Judge<'_, '_> {
                 .or_else(|| self.functions_at(object, held).find(|f| of_name(f.name))),
         };
         let Some(name) = plain.map(|s| s.name).or(function.map(|f| f.name)) else {
-            return Some(Reason::NoBtf);
+            // Another function was made the same code as this one (`-fipa-icf`; `__probestub_…` of 7.3 for arm64), and has its
+            // debug information there. BTF has this name all the same, and what of it is not in the index.
+            let is_elsewhere = self.view.name_of(held.record.name).is_some_and(|name| {
+                let all = self.view.functions_named(name).filter_map(|at| self.view.functions.get(at));
+                all.into_iter().any(|function| function.has(FunctionRecord::PROTOTYPED))
+            });
+            return Some(match is_elsewhere && self.functions_at(object, held).next().is_some() {
+                true => Reason::Undecided(Unknown::PROTOTYPE),
+                false => Reason::NoBtf,
+            });
         };
         // BTF alone has a placement for each prototype of a name.
         let of_btf = function.is_some() && self.is_of_btf(object);

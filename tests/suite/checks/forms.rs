@@ -143,3 +143,46 @@ fn of_many_kernels_those_that_say_the_same_share_a_column() {
     let words: Vec<&str> = last.split_whitespace().collect();
     assert_eq!(words, ["comes", "absent", "ok"], "{}", run.out);
 }
+
+#[test]
+fn commands_of_other_tools_are_lists_of_points() {
+    let text = "trace-cmd record -p function -l stays -l no_such_function\nperf probe --add 'stays count'\n";
+    let run = check("points", text, &["--kernel", "6.1.0-1-rt", "--json"]);
+    let objects: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let programs: Vec<&str> = objects.iter().filter_map(|object| object["program"].as_str()).collect();
+    assert_eq!(programs, ["kprobe.multi:stays", "kprobe.multi:no_such_function", "kprobe:stays"], "{run:?}");
+    let finding =
+        &objects.iter().find(|o| o["program"] == "kprobe.multi:no_such_function").unwrap()["findings"][0];
+    assert_eq!((&finding["line"], &finding["column"]), (&json!(1), &json!(42)), "{run:?}");
+}
+
+#[test]
+fn a_project_says_which_programs_suffice() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = folder.path().join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(below.join("points"), "stays\nno_such_function\n").unwrap();
+    let settings = folder.path().join("probeidx.toml");
+    let run = || {
+        let mut command = crate::support::program::command(FLEET.path());
+        command.current_dir(folder.path()).args(["check", "a/b/points", "--kernel", "6.1.0-1-rt"]);
+        Run::of(command.output().unwrap())
+    };
+    assert_eq!(run().code, 1);
+    std::fs::write(&settings, "[check]\nneed = [\"stays|no_such_*\"]\n").unwrap();
+    assert_eq!(run().code, 0, "{:?}", run());
+    // The nearest counts.
+    std::fs::write(below.join("probeidx.toml"), "").unwrap();
+    assert_eq!(run().code, 1);
+    for (text, why) in [
+        ("[check]\nneed = 3\n", "need"),
+        ("[check]\nother = []\n", "other"),
+        ("[chek]\n", "chek"),
+        ("[check\n", "probeidx.toml"),
+        ("[check]\nneed = [\"stays\"]\n", "no alternatives"),
+    ] {
+        std::fs::write(below.join("probeidx.toml"), text).unwrap();
+        let run = run();
+        assert!(run.code >= 2 && run.err.contains(why) && run.out.is_empty(), "{text}: {run:?}");
+    }
+}

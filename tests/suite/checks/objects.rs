@@ -148,6 +148,40 @@ fn what_an_object_wants_of_the_kernel_is_there() {
 }
 
 #[test]
+fn what_the_verifier_refuses_of_any_kernel_is_told() {
+    // A register is a number to it.
+    let follow = |section: &str| {
+        format!(
+            "SEC(\"{section}\") int p(unsigned long *ctx) {{ struct small *s = (void *)ctx[14]; sink = s->two; return 0; }}"
+        )
+    };
+    expect(&follow("kprobe/plain"), &["p loader"]);
+    expect(&follow("kretprobe/plain"), &["p loader"]);
+    // fentry and the like return nothing.
+    let returns = |section: &str, number: i32| {
+        format!("SEC(\"{section}\") int p(unsigned long *ctx) {{ return {number}; }}")
+    };
+    expect(&returns("fentry/takes_six", 1), &["p loader"]);
+    expect(&returns("fentry/takes_six", 0), &["p ok"]);
+    expect(&returns("kprobe/plain", 1), &["p ok"]);
+    expect(&returns("cgroup/dev", 2), &["p loader"]);
+    expect(&returns("cgroup/recvmsg4", 0), &["p loader"]);
+    // No table has it.
+    expect("SEC(\"struct_ops/init\") int p(void *ctx) { return 0; }", &["p loader"]);
+    // Packets have no process.
+    let calls = |section: &str, helper: u32| {
+        format!("SEC(\"{section}\") int p(void *ctx) {{ sink = ((long (*)(void)){helper})(); return 0; }}")
+    };
+    expect(&calls("xdp", 14), &["p helper"]);
+    expect(&calls("tc", 14), &["p helper"]);
+    expect(&calls("xdp", 5), &["p ok"]);
+    expect(&calls("kprobe/plain", 14), &["p ok"]);
+    // Of functions that may not be made to fail, nothing is overridden.
+    expect(&calls("kprobe/plain", 58), &["p helper"]);
+    expect(&calls("xdp", 58), &["p helper"]);
+}
+
+#[test]
 fn files_that_are_no_objects_are_one_line() {
     let Some(kernel) = KERNEL.as_ref() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -6,6 +6,8 @@ pub mod dwarf;
 pub mod elf;
 #[cfg(feature = "cli")]
 pub mod forged;
+#[cfg(feature = "cli")]
+pub mod front_ends;
 pub mod inflated;
 pub mod nesting;
 #[cfg(feature = "cli")]

@@ -39,12 +39,27 @@ impl<'a> Attacher<'a> {
     pub fn iterator(&self, name: &[u8]) -> Vec<Finding> {
         let function = [b"bpf_iter_", name].concat();
         match functions::of_name(self.view, &function).next() {
-            Some(_) => vec![],
+            Some(_) => self.of_target(name).into_iter().collect(),
             None => {
                 let text = String::from_utf8_lossy(name);
                 vec![Finding::new(State::Absent, text, "the kernel has no such iterator").errno("ESRCH")]
             }
         }
+    }
+
+    /// Iterators over the parts of one thing: libbpf attaches them only where the loader says which (`EBADF` for maps,
+    /// `map_iter.c`; `EINVAL` without an order for cgroups, `cgroup_iter.c`, kernel/bpf, 7.3).
+    fn of_target(&self, name: &[u8]) -> Option<Finding> {
+        let what = match name {
+            b"cgroup" => "cgroup",
+            b"bpf_map_elem" | b"bpf_sk_storage_map" | b"sockmap" => "map",
+            _ => return None,
+        };
+        let reason = format!(
+            "it attaches only where the loader names a {what}, and the object does not say whether it does"
+        );
+        let instead = format!("bpf_program__attach_iter with the {what} in bpf_iter_link_info");
+        Some(Finding::new(State::Undecided, String::from_utf8_lossy(name), reason).instead([instead]))
     }
 
     fn no_event(&self, asked: &TraceSpec) -> Finding {

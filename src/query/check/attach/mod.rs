@@ -41,6 +41,11 @@ impl<'a> Attacher<'a> {
         Self { view, judge: Judge::new(view), refuses_ambiguous, line }
     }
 
+    /// The index.
+    pub fn view(&self) -> &'a View<'a> {
+        self.view
+    }
+
     /// The line of the release: major and minor. Rules hang on it that nothing in the index shows.
     pub fn line(&self) -> Option<(u32, u32)> {
         self.line

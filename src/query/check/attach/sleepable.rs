@@ -76,11 +76,11 @@ impl Attacher<'_> {
 }
 
 /// Whether the result of a system call can be modified and sleepable programs be attached to it: measured with
-/// `__x64_sys_openat` and others, not on 6.1, on 7.3. `None` in between.
+/// `__x64_sys_openat` and others, not on 6.1 and 6.12, on 7.2 and 7.3. `None` in between.
 pub(super) fn takes_system_calls(line: Option<(u32, u32)>) -> Option<bool> {
     match line? {
-        line if line <= MIDDLE => Some(false),
-        line if line >= NEWEST => Some(true),
+        line if line <= (6, 12) => Some(false),
+        line if line >= (7, 2) => Some(true),
         _ => None,
     }
 }

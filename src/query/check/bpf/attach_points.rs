@@ -88,6 +88,14 @@ fn sleepable(
 /// member (`find_struct_ops_kern_types`, libbpf 1.7).
 fn struct_ops(checking: &Checking<'_, '_, '_>, id: FunctionId) -> Vec<Finding> {
     let Some(btf) = &checking.object.btf else { return vec![] };
+    let is_used = |id: &FunctionId| {
+        let mut tables = checking.object.struct_ops.iter();
+        tables.any(|table| table.functions.iter().any(|(_, function)| function == id))
+    };
+    if !is_used(&id) {
+        let why = "no table of .struct_ops has it: libbpf does not know what it is for";
+        return vec![Finding::new(State::Loader, "struct_ops", why).errno("EINVAL")];
+    }
     let mut findings = vec![];
     for table in &checking.object.struct_ops {
         let Some((member, _)) = table.functions.iter().find(|(_, function)| *function == id) else {

@@ -5,7 +5,7 @@ use super::{Checking, pointees};
 use crate::query::types::lookup;
 use probeidx_bpf::reach::{ContextRead, Reached};
 use probeidx_bpf::section::{AttachType, Point, ProgramType, Section};
-use probeidx_format::id::FunctionId;
+use probeidx_format::id::{FunctionId, TypeId};
 use probeidx_format::record::FunctionRecord;
 use probeidx_format::{View, machine};
 
@@ -56,6 +56,17 @@ fn function(view: &View<'_>, name: &[u8]) -> Option<(FunctionId, FunctionRecord)
     let count = |record: FunctionRecord| view.variables(record).filter(|v| v.parameter).count();
     let (first, rest) = known.split_first()?;
     rest.iter().all(|(_, record)| count(*record) == count(first.1)).then_some(*first)
+}
+
+/// The types of a function's parameters, if all that have the name have one prototype. Those behind a struct are not told: it
+/// takes slots of its own.
+pub(super) fn parameters_of(view: &View<'_>, name: &[u8]) -> Option<Vec<Option<TypeId>>> {
+    let (_, record) = function(view, name)?;
+    let types = view.variables(record).filter(|v| v.parameter).map(|v| v.type_id);
+    let is_one_slot = |id: &Option<TypeId>| {
+        id.is_some_and(|id| lookup::size_of(view, id).is_none_or(|size| size <= SLOT as u64))
+    };
+    Some(types.take_while(is_one_slot).collect())
 }
 
 /// The slots that each parameter takes: a struct counts its words.

@@ -1,10 +1,11 @@
 //! What an object wants of the kernel by name: options, variables, kfuncs.
 use super::super::outcome::{Finding, State};
+use super::prototype;
 use super::types::KernelTypes;
 use crate::query::index::functions;
-use probeidx_bpf::Object;
 use probeidx_bpf::object::{Extern, ExternKind, KconfigType};
 use probeidx_bpf::reach::Environment;
+use probeidx_bpf::{Object, TypeId};
 use probeidx_format::View;
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 
@@ -24,8 +25,14 @@ struct Known<'a> {
 enum Value {
     /// An option with this value; 0 where it is not set.
     Option { value: Option<u64>, is_set: bool },
+    /// The version: which of the stable kernels from this one on is not known.
+    Version(u64),
     /// A variable or function.
     Exists(bool),
+    /// A kfunc of which the object declares another prototype.
+    OtherPrototype,
+    /// A kfunc of whose prototype is not known what BTF has.
+    UnknownPrototype,
     /// libbpf cannot make it.
     Refused(&'static str),
     /// Not known.
@@ -42,7 +49,10 @@ impl<'a> Externs<'a> {
             ExternKind::Kconfig(kind) => option(view, external.name, kind),
             ExternKind::Symbol => symbol(view, external.essential),
             ExternKind::Variable(_) => variable(view, types, external.essential),
-            ExternKind::Kfunc(_) => kfunc(view, types, external.essential),
+            ExternKind::Kfunc(declared) => match kfunc(view, types, external.essential) {
+                Value::Exists(true) => declared_kfunc(view, types, object, external, declared),
+                value => value,
+            },
         };
         let all = object.externs.iter().map(|one| Known { external: *one, value: value(one) }).collect();
         // Whether one is called, the verifier notes since then (include/linux/bpf.h, 6.8).
@@ -54,6 +64,20 @@ impl<'a> Externs<'a> {
         self.all.iter().filter_map(Known::finding).collect()
     }
 
+    /// The first version of the kernel's line, if an extern is the version and the release does not say which stable kernel it
+    /// is.
+    pub fn version(&self, external: u32) -> Option<u64> {
+        match self.all.get(external as usize)?.value {
+            Value::Version(first) => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Whether it hangs on which stable kernel it is, and the release does not say that.
+    pub fn asks_for_version(&self) -> bool {
+        self.all.iter().any(|one| matches!(one.value, Value::Version(_)))
+    }
+
     /// A kfunc that is called.
     pub fn kfunc(&self, number: u32) -> Option<Finding> {
         let known = self.all.get(number as usize)?;
@@ -62,6 +86,11 @@ impl<'a> Externs<'a> {
             Value::Exists(false) => {
                 Some(Finding::new(State::Kfunc, name, "the kernel has no such kfunc").errno("EINVAL"))
             }
+            Value::OtherPrototype => {
+                let why = "the kernel has this kfunc with another prototype";
+                Some(Finding::new(State::Kfunc, name, why).errno("EINVAL"))
+            }
+            Value::UnknownPrototype if !known.external.is_weak => None,
             Value::Exists(true) => None,
             _ => Some(Finding::new(
                 State::Undecided,
@@ -86,6 +115,14 @@ impl Known<'_> {
                 let found =
                     Finding::new(State::Kfunc, text, "the kernel has no such kfunc, and it is not weak");
                 Some(found.errno("ESRCH"))
+            }
+            (Value::OtherPrototype, _) if !is_weak => {
+                let why = "the kernel has this kfunc with another prototype";
+                Some(Finding::new(State::Kfunc, text, why).errno("EINVAL"))
+            }
+            (Value::UnknownPrototype, _) if !is_weak => {
+                let why = "not decided: which prototype BTF has of this kfunc is not in the index";
+                Some(Finding::new(State::Undecided, text, why))
             }
             (Value::Unknown, ExternKind::Variable(_)) if !is_weak => {
                 let why = "not decided: the index does not say which variables BTF has";
@@ -112,6 +149,8 @@ impl Environment for Externs<'_> {
     fn exists(&self, external: u32) -> Option<bool> {
         match self.all.get(external as usize)?.value {
             Value::Exists(exists) => Some(exists),
+            // libbpf leaves out weak ones that do not fit.
+            Value::OtherPrototype => Some(false),
             _ => None,
         }
     }
@@ -131,11 +170,10 @@ fn kernel_version(view: &View<'_>, object: &Object<'_>) -> Value {
     let among = first + 1..=first + 255;
     let is_asked =
         object.functions.iter().flat_map(|f| &f.code).any(|one| among.contains(&one.imm.cast_unsigned()));
-    let value = match patch {
-        0 if is_asked => None,
-        _ => Some(u64::from(first + patch.min(255))),
-    };
-    Value::Option { value, is_set: true }
+    match patch {
+        0 if is_asked => Value::Version(first.into()),
+        _ => Value::Option { value: Some(u64::from(first + patch.min(255))), is_set: true },
+    }
 }
 
 /// An option, or one of the values that libbpf makes (`bpf_object__resolve_externs`, libbpf 1.7).
@@ -194,6 +232,22 @@ fn variable(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
     match (symbol(view, name), types.is_known()) {
         (Value::Exists(false), _) => Value::Exists(false),
         _ => Value::Unknown,
+    }
+}
+
+/// A kfunc that the kernel has, against its declaration.
+fn declared_kfunc(
+    view: &View<'_>,
+    types: &KernelTypes<'_>,
+    object: &Object<'_>,
+    external: &Extern<'_>,
+    declared: TypeId,
+) -> Value {
+    let Some(btf) = &object.btf else { return Value::UnknownPrototype };
+    match prototype::is_kfunc(view, types, btf, declared, external.essential) {
+        Some(true) => Value::Exists(true),
+        Some(false) => Value::OtherPrototype,
+        None => Value::UnknownPrototype,
     }
 }
 

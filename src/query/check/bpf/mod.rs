@@ -8,22 +8,27 @@
 //! fails to attach (`ESRCH`), and `__blk_account_io_start` is what it has instead; the tool itself chooses among both.
 mod attach_points;
 mod context;
+mod environment;
 mod externs;
 mod helper_scope;
 mod helpers;
 mod instructions;
+mod numbers;
 mod pointees;
+mod prototype;
 mod relocations;
 mod requirements;
+mod returns;
 pub mod types;
 
 use super::attach::Attacher;
 use super::outcome::{FileOutcome, Finding, ProgramOutcome, Severity, State};
 use crate::error::{Error, ErrorKind, Result};
+use environment::Surroundings;
 use externs::Externs;
 use probeidx_bpf::btf::RelocationKind;
 use probeidx_bpf::object::{Function, FunctionId};
-use probeidx_bpf::reach::{self, Environment, Place, Reached};
+use probeidx_bpf::reach::{self, Place, Reached};
 use probeidx_bpf::{Object, embedded};
 use probeidx_bpf::{relocate, section};
 use probeidx_format::View;
@@ -81,24 +86,6 @@ impl BpfFile {
     }
 }
 
-/// The kernel, and a loader that sets no `const volatile` variable.
-struct Initial<'e, 'a>(&'e Externs<'a>);
-
-impl Environment for Initial<'_, '_> {
-    fn option(&self, external: u32) -> Option<u64> {
-        self.0.option(external)
-    }
-    fn exists(&self, external: u32) -> Option<bool> {
-        self.0.exists(external)
-    }
-    fn checks_called_only(&self) -> bool {
-        self.0.checks_called_only()
-    }
-    fn takes_initial_values(&self) -> bool {
-        true
-    }
-}
-
 fn is_error(finding: &Finding) -> bool {
     finding.severity == Severity::Error && !finding.guarded
 }
@@ -106,7 +93,6 @@ fn is_error(finding: &Finding) -> bool {
 /// The findings with the values that the file has; and of those with any values the rest, which are warnings: loaders set such
 /// variables by what they see of the kernel.
 fn conditional(whatever: Vec<Finding>, mut initial: Vec<Finding>) -> Vec<Finding> {
-    let place = |f: &Finding| (f.state, f.line, f.source.clone());
     let known: Vec<_> = initial.iter().filter(|f| is_error(f)).map(place).collect();
     let rest: Vec<Finding> =
         whatever.into_iter().filter(|f| is_error(f) && !known.contains(&place(f))).collect();
@@ -116,6 +102,26 @@ fn conditional(whatever: Vec<Finding>, mut initial: Vec<Finding>) -> Vec<Finding
         Finding { reason, ..finding.severity(Severity::Warning) }
     }));
     initial
+}
+
+/// The findings where it is not known which stable kernel it is, of which those with the first and the last are given: what not
+/// both have is not decided.
+fn hanging_on_version(mut findings: Vec<Finding>, both: &[Vec<Finding>; 2]) -> Vec<Finding> {
+    for finding in findings.iter_mut().filter(|finding| is_error(finding)) {
+        let is_same = |other: &Finding| is_error(other) && place(other) == place(finding);
+        if !both.iter().all(|all| all.iter().any(is_same)) {
+            let which =
+                "only on some stable kernels of the version, and the release does not say which it is";
+            (finding.state, finding.errno) = (State::Undecided, None);
+            finding.reason = format!("{}; {which}", finding.reason);
+        }
+    }
+    findings
+}
+
+/// What a finding is about, and where.
+fn place(finding: &Finding) -> (State, u32, String) {
+    (finding.state, finding.line, finding.source.clone())
 }
 
 /// An object on a kernel.
@@ -182,30 +188,21 @@ impl<'a> Checking<'_, '_, 'a> {
         decisions: &[relocate::Decision],
     ) -> ProgramOutcome {
         let section = section::read(function.section);
-        let start = Place { function: id, instruction: 0 };
         let own = attach_points::findings(self, id, function, section.as_ref())
             .into_iter()
             .chain(self.requirements.of_program(section.as_ref()));
+        let start = Place { function: id, instruction: 0 };
         let mut findings: Vec<Finding> = own.map(|finding| self.at(finding, start)).collect();
-        let of_code = |reached: &Reached| -> Vec<Finding> {
-            let of_context = context::findings(self, section.as_ref(), reached).into_iter();
-            of_context
-                .map(|finding| self.at(finding, start))
-                .chain(self.requirements.of_code(self, section.as_ref(), reached))
-                .chain(instructions::findings(self, id, reached))
-                .collect()
-        };
-        let reached = reach::reach(self.object, id, decisions, self.externs);
-        let whatever = of_code(&reached);
-        // These say themselves on which variable they hang.
-        findings.extend(relocations::findings(self, id, &reached));
-        findings.extend(match whatever.iter().any(is_error) {
-            false => whatever,
-            true => {
-                let initial = of_code(&reach::reach(self.object, id, decisions, &Initial(self.externs)));
-                conditional(whatever, initial)
-            }
-        });
+        let mut surroundings = Surroundings::new(self.attacher, self.types, self.externs, section.as_ref());
+        let mut of_code = self.of_code(id, section.as_ref(), decisions, &mut surroundings);
+        if self.externs.asks_for_version() && of_code.iter().any(is_error) {
+            let both = [0, u8::MAX].map(|patch| {
+                surroundings.stable = Some(patch.into());
+                self.of_code(id, section.as_ref(), decisions, &mut surroundings)
+            });
+            of_code = hanging_on_version(of_code, &both);
+        }
+        findings.extend(of_code);
         let line = self.object.line(id, 0);
         ProgramOutcome {
             name: String::from_utf8_lossy(function.name).into_owned(),
@@ -214,6 +211,41 @@ impl<'a> Checking<'_, '_, 'a> {
             findings,
             ..ProgramOutcome::default()
         }
+    }
+
+    /// What the code of a program meets.
+    fn of_code(
+        &self,
+        id: FunctionId,
+        section: Option<&section::Section<'_>>,
+        decisions: &[relocate::Decision],
+        surroundings: &mut Surroundings<'_, '_, '_>,
+    ) -> Vec<Finding> {
+        let start = Place { function: id, instruction: 0 };
+        let found = |reached: &Reached| -> Vec<Finding> {
+            let of_context = context::findings(self, section, reached).into_iter();
+            of_context
+                .map(|finding| self.at(finding, start))
+                .chain(self.requirements.of_code(self, section, reached))
+                .chain(numbers::findings(self, reached))
+                .chain(section.and_then(|section| returns::findings(self, section.definition, reached)))
+                .chain(instructions::findings(self, id, reached))
+                .collect()
+        };
+        let reached = reach::reach(self.object, id, decisions, surroundings);
+        let whatever = found(&reached);
+        // These say themselves on which variable they hang.
+        let mut findings = relocations::findings(self, id, &reached);
+        findings.extend(match whatever.iter().any(is_error) {
+            false => whatever,
+            true => {
+                surroundings.is_initial = true;
+                let initial = found(&reach::reach(self.object, id, decisions, surroundings));
+                surroundings.is_initial = false;
+                conditional(whatever, initial)
+            }
+        });
+        findings
     }
 
     /// The line of the release: major and minor.

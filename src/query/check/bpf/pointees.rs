@@ -18,7 +18,7 @@ enum Pointee {
     Number,
     /// `const void`: since 6.16. Refused on 5.10.
     ConstVoid,
-    /// Pointers, functions, enums: refused on 6.1, read on 7.3.
+    /// Pointers, functions, enums: refused on 6.1 and 6.12, read on 7.3.
     Other,
 }
 
@@ -46,7 +46,7 @@ pub fn finding(
             }
             Pointee::ConstVoid => ("const void", Some(line >= (6, 16))),
             Pointee::Other => {
-                let is_read = if line <= (6, 1) { Some(false) } else { (line >= (7, 3)).then_some(true) };
+                let is_read = if line <= (6, 12) { Some(false) } else { (line >= (7, 3)).then_some(true) };
                 ("no struct", is_read)
             }
         };

@@ -3,10 +3,12 @@ use super::super::outcome::{Finding, Severity, State};
 use super::helper_scope::{self, Scope};
 use super::types::KernelTypes;
 use super::{Checking, helpers};
+use crate::query::offers::kfuncs::{Programs, Use};
 use probeidx_bpf::Object;
 use probeidx_bpf::object::Map;
 use probeidx_bpf::reach::Reached;
-use probeidx_bpf::section::Section;
+use probeidx_bpf::section::{AttachType as A, Definition, Point, ProgramType as P, Section};
+use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashSet;
 
 /// What a kernel has of BPF. `None` where its types do not say.
@@ -77,7 +79,7 @@ impl Requirements {
         for (place, number) in &reached.helpers {
             let is_there = self.helpers.as_ref().is_none_or(|helpers| helpers.contains(&(*number).into()));
             let scope = match section {
-                Some(section) if is_there => helper_scope::scope(section.definition, *number, line),
+                Some(section) if is_there => helper_scope::scope(section, *number, line),
                 _ => Scope::Allowed,
             };
             if (is_there && scope == Scope::Allowed) || !helpers_met.insert(*number) {
@@ -104,8 +106,10 @@ impl Requirements {
             };
             findings.push(checking.at(finding, *place));
         }
+        findings.extend(overriding(checking, section, reached));
         for (place, number) in &reached.kfuncs {
-            if let Some(finding) = checking.externs.kfunc(*number).filter(|_| kfuncs_met.insert(*number)) {
+            let found = || checking.externs.kfunc(*number).or_else(|| kfunc_of(checking, section?, *number));
+            if let Some(finding) = found().filter(|_| kfuncs_met.insert(*number)) {
                 findings.push(checking.at(finding, *place));
             }
         }
@@ -123,4 +127,98 @@ impl Requirements {
         }
         findings
     }
+}
+
+/// Whether a kfunc that the kernel has is for programs of the section.
+fn kfunc_of(checking: &Checking<'_, '_, '_>, section: &Section<'_>, number: u32) -> Option<Finding> {
+    let name = checking.object.externs.get(number as usize)?.essential;
+    let programs = Programs::of(checking.view, name);
+    let definition = section.definition;
+    let kind = kind_of(definition);
+    let text = String::from_utf8_lossy(name).into_owned();
+    match programs.takes(kind, definition.is_sleepable) {
+        Use::Allowed => None,
+        Use::Refused => {
+            let why = match programs.is_sleeping && !definition.is_sleepable {
+                true => format!("{text} is for programs that may sleep"),
+                false => format!("programs of type {} may not call {text}", definition.program.name()),
+            };
+            Some(Finding::new(State::Kfunc, text, why).errno("EACCES"))
+        }
+        Use::Unknown => {
+            let why = format!(
+                "whether programs of type {} may call {text} is not known of this release",
+                definition.program.name()
+            );
+            Some(Finding::new(State::Undecided, text, why))
+        }
+    }
+}
+
+/// What a kind of program is called where it was measured which kfuncs it may call.
+fn kind_of(definition: &Definition) -> &'static str {
+    match (definition.program, definition.attach) {
+        // Sessions have some of their own.
+        (P::Kprobe, Some(A::TraceKprobeSession | A::TraceUprobeSession)) => "",
+        (P::Kprobe, _) => "kprobe",
+        (P::Tracepoint, _) => "tracepoint",
+        (P::RawTracepoint | P::RawTracepointWritable, _) => "raw_tp",
+        (P::PerfEvent, _) => "perf_event",
+        (P::Tracing, Some(A::TraceRawTp)) => "tp_btf",
+        (P::Tracing, Some(A::TraceIter)) => "iter",
+        (P::Tracing, Some(A::TraceFsession)) => "",
+        (P::Tracing, _) => "fentry",
+        (P::Lsm, Some(A::LsmCgroup)) => "",
+        (P::Lsm, _) => "lsm",
+        (P::Syscall, _) => "syscall",
+        (P::SocketFilter, _) => "socket",
+        (P::SchedCls, _) => "tc",
+        (P::SchedAct, _) => "action",
+        (P::Xdp, _) => "xdp",
+        (P::CgroupSkb, _) => "cgroup_skb",
+        (P::CgroupSock, _) => "cgroup_sock",
+        (P::CgroupSockAddr, _) => "sock_addr",
+        (P::CgroupDevice, _) => "cgroup_dev",
+        (P::CgroupSockopt, _) => "sockopt",
+        (P::CgroupSysctl, _) => "sysctl",
+        (P::SockOps, _) => "sockops",
+        (P::SkSkb, _) => "sk_skb",
+        (P::SkMsg, _) => "sk_msg",
+        (P::SkLookup, _) => "sk_lookup",
+        (P::SkReuseport, _) => "reuseport",
+        (P::FlowDissector, _) => "dissector",
+        (P::LwtIn | P::LwtOut | P::LwtXmit | P::LwtSeg6local, _) => "lwt_out",
+        (P::Netfilter, _) => "netfilter",
+        (P::StructOps, _) => "struct_ops",
+        _ => "",
+    }
+}
+
+/// `bpf_override_return`: of kernels that are configured so, at the entry of functions that may be made to fail
+/// (`perf_event_attach_bpf_prog`, kernel/trace/bpf_trace.c).
+fn overriding(
+    checking: &Checking<'_, '_, '_>,
+    section: Option<&Section<'_>>,
+    reached: &Reached,
+) -> Option<Finding> {
+    let (place, _) = reached.helpers.iter().find(|(_, number)| *number == helper_scope::OVERRIDE)?;
+    let has_options = checking.view.option(b"64BIT").is_some();
+    let point = section.and_then(|section| section.point.as_ref().ok());
+    let why = match point {
+        _ if has_options && checking.view.option(b"BPF_KPROBE_OVERRIDE").is_none() => {
+            "the kernel has no bpf_override_return (CONFIG_BPF_KPROBE_OVERRIDE)".to_owned()
+        }
+        Some(Point::Kprobe { function, offset: 0, .. })
+            if !checking.attacher.has_flag(function, FunctionRecord::MAY_FAIL) =>
+        {
+            let name = String::from_utf8_lossy(function);
+            format!("it overrides what {name} returns, which may not be made to fail (ALLOW_ERROR_INJECTION)")
+        }
+        Some(Point::Kprobe { offset: 1.., .. }) => {
+            "it overrides what a function returns, which is done at its entry alone".to_owned()
+        }
+        _ => return None,
+    };
+    let text = checking.text(*place, "bpf_override_return");
+    Some(checking.at(Finding::new(State::Helper, text, why).errno("EINVAL"), *place))
 }

@@ -2,7 +2,9 @@
 //!
 //! Which types are in BTF is in `btf_types`; what they consist of is in `types` and `members`, as of the debug information.
 //! A kernel whose index does not say is taken to have all named types of the index in BTF.
+use super::environment;
 use crate::query::types::lookup;
+use probeidx_bpf::reach::Pointer;
 use probeidx_bpf::relocate::{Candidate, Kernel, KernelObject, Scope};
 use probeidx_bpf::types::{Enumerator, Member, Parameter};
 use probeidx_bpf::{Kind, Type, TypeId, Types};
@@ -87,6 +89,26 @@ impl<'a> KernelTypes<'a> {
         self.ids(name).into_iter().any(|(id, _)| has(id))
     }
 
+    /// What an argument of a type is for the verifier (`btf_ctx_access`, kernel/bpf/btf.c).
+    pub fn argument(&self, id: Option<IndexId>) -> Pointer {
+        match self.resolve(self.number(id)) {
+            Some((_, found)) if found.kind == Kind::Pointer => environment::pointer_to(self, found.target),
+            Some((_, found)) if matches!(found.kind, Kind::Int | Kind::Enum | Kind::Enum64) => {
+                Pointer::Number
+            }
+            _ => Pointer::Unknown,
+        }
+    }
+
+    /// The struct of this name.
+    pub fn structure(&self, name: &[u8]) -> Option<TypeId> {
+        let is_whole = |record: &TypeRecord| {
+            TypeKind::from_u8(record.kind) == TypeKind::Struct
+                && record.flags.get() & TypeRecord::DECLARED == 0
+        };
+        self.ids(name).into_iter().find(|(_, record)| is_whole(record)).map(|(id, _)| self.number(Some(id)))
+    }
+
     /// The types of exactly this name.
     fn ids(&self, name: &[u8]) -> Vec<(IndexId, TypeRecord)> {
         let found = lookup::named(self.view, name, None).into_iter();
@@ -110,7 +132,8 @@ impl<'a> KernelTypes<'a> {
     fn part(&self, id: TypeId, number: u32) -> Option<MemberRecord> {
         self.view.members(index(id)?).get(number as usize)
     }
-    fn number(&self, id: Option<IndexId>) -> TypeId {
+    /// The id of a type of the index; none is `void`.
+    pub(super) fn number(&self, id: Option<IndexId>) -> TypeId {
         id.map_or(TypeId::VOID, |id| TypeId(id.get().saturating_add(1)))
     }
 }
