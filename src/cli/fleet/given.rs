@@ -82,12 +82,23 @@ impl Given {
     /// # Errors
     /// Each group's: why its packages cannot be fetched.
     pub fn groups(self) -> Result<impl Iterator<Item = Result<Group>>> {
+        let has_packages = !self.packages.is_empty();
         let mut releases: BTreeMap<String, Group> = BTreeMap::new();
         for package in self.packages {
-            // One that cannot be read is told by the build.
-            let release = discover::release_of_package(&package).ok().flatten();
-            let key = release.unwrap_or_else(|| package.display().to_string());
+            let key = match discover::release_of_package(&package) {
+                Ok(Some(release)) => release,
+                // Nothing in it belongs to a kernel: linux-base of Debian 7.x.
+                Ok(None) => continue,
+                // The build says why it cannot be read.
+                Err(_) => package.display().to_string(),
+            };
             releases.entry(key).or_default().paths.push(package);
+        }
+        if releases.is_empty() && self.others.is_empty() && has_packages && self.addresses.is_empty() {
+            let what = "there is no kernel and no module in the packages";
+            return Err(
+                Error::new(ErrorKind::NoDebugInfo, what).hint("give those with debug information, too")
+            );
         }
         let others = Group { paths: self.others, ..Group::default() };
         let others = (!others.paths.is_empty()).then_some(others);

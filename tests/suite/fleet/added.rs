@@ -41,6 +41,9 @@ const RELEASES: [&str; 3] = ["6.1.0-1-a", "6.1.0-2-a", "6.1.0-3-a"];
 fn mirror() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     (0..).zip(RELEASES).for_each(|(at, release)| drop(packages(folder.path(), at, release)));
+    // One that has nothing of a kernel is no kernel that is left out.
+    let other = vec![("usr/share/doc/linux-base/copyright".to_owned(), b"text".to_vec())];
+    std::fs::write(folder.path().join("base.deb"), deb(".gz", &packed(GZIP, &tar(&other)))).unwrap();
     folder
 }
 
