@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 pub use crate::load::live::BTF as OWN_BTF;
 use crate::load::members::{self, Members};
 use crate::load::widen;
+pub use crate::package::is_package;
 use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use package::{packages_below, release_of_package};

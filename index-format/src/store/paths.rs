@@ -40,7 +40,7 @@ pub fn whole<'p>(path: &'p [u8], release: &[u8], first: &[u8]) -> Cow<'p, [u8]> 
     match path {
         [PLAIN, path @ ..] => Cow::Borrowed(path),
         [BESIDE, count, rest @ ..] => {
-            let first = with_release(first, release);
+            let first = whole(first, release, &[]);
             let slashes = first.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
             let folder =
                 slashes.map(|(at, _)| at).nth(usize::from(count.wrapping_sub(COUNT + 1))).unwrap_or(0);

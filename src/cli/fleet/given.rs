@@ -1,7 +1,6 @@
 //! What `fleet add` is given, and what of it belongs together.
-use crate::discover;
+use crate::discover::{self, is_package};
 use crate::error::{Error, ErrorKind, Result};
-use crate::package::is_package;
 use crate::store;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
