@@ -48,7 +48,7 @@ pub(super) fn open(
 /// The release that a package is of, by the first of its files that says so; `None` if none does.
 ///
 /// # Errors
-/// Those of [`package::first`].
+/// Those of reading it.
 pub fn release_of_package(path: &Path) -> Result<Option<String>> {
     package::first(path, |member| {
         let path = path.join(member);
