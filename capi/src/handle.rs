@@ -14,6 +14,7 @@ use probeidx::query::Index;
 use probeidx::query::runtime::address_map::Loaded;
 use probeidx::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 /// Opaque; never an address.
@@ -24,7 +25,9 @@ pub struct Open {
     /// Borrows from `index`, so it must be dropped first.
     lookup: Lookup<'static>,
     loaded: Option<Loaded>,
-    index: Index,
+    /// In a place of its own, because a kernel of a store is read through it; shared, because a box promises that nobody else
+    /// reads what is in it.
+    index: Arc<Index>,
 }
 
 impl Open {
@@ -33,6 +36,7 @@ impl Open {
     /// # Errors
     /// [`ErrorKind::IndexDamaged`].
     pub fn new(index: Index) -> Result<Self> {
+        let index = Arc::new(index);
         let lookup = index.lookup()?;
         // Every text is given out with the NUL after it: the last one must also have it.
         // Those of a store are copied for the answer.
@@ -40,8 +44,8 @@ impl Open {
             let damaged = Error::new(ErrorKind::IndexDamaged, "the strings do not end").at(index.path());
             return Err(damaged.hint("build it again with: probeidx build --force"));
         }
-        // SAFETY: it borrows from the mapping, which does not move with `index`, is never written, and is unmapped when
-        // `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
+        // SAFETY: it borrows from what `index` points to and from its mapping, neither of which moves with it or is written, and
+        // both of which end when `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
         let lookup = unsafe { std::mem::transmute::<Lookup<'_>, Lookup<'static>>(lookup) };
         Ok(Self { lookup, loaded: None, index })
     }
