@@ -108,21 +108,28 @@ fn builds_that_are_killed_at_any_moment() {
     let (with, without) = (indexed(), tempfile::tempdir().unwrap());
     let start = Instant::now();
     assert!(forced(with.path()).output().unwrap().status.success());
-    let whole = start.elapsed().as_micros() as u64;
+    let mut whole = start.elapsed().as_micros() as u64;
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut killed = 0;
-    for number in 0..times(24) {
+    for number in 0..20 * times(24) {
+        if killed == times(24) {
+            break;
+        }
         let db = if number % 2 == 0 { with.path() } else { without.path() };
         let mut build = forced(db).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(numbers.below(whole * 11 / 10)));
         build.kill().unwrap();
-        killed += usize::from(!build.wait().unwrap().success());
+        match build.wait().unwrap().success() {
+            // The first build may have taken longer because the machine had other work.
+            true => whole -= whole / 8,
+            false => killed += 1,
+        }
         assert_whole(with.path());
         if files(db).iter().any(|name| name.ends_with(".pidx")) {
             assert_whole(db);
         }
     }
-    assert!(killed * 2 > times(24), "most of them were at work: {killed}");
+    assert_eq!(killed, times(24), "builds end before they can be killed");
     assert_clean_after_a_build(with.path());
     assert_clean_after_a_build(without.path());
 }
