@@ -218,7 +218,9 @@ mod tests {
     }
 
     fn bincode(bytes: &[u8]) -> Option<(Vec<Value>, usize)> {
-        bincode::serde::decode_from_slice(bytes, bincode::config::standard()).ok()
+        // Without a limit it takes as much memory as a length says.
+        let config = bincode::config::standard().with_limit::<{ 1 << 20 }>();
+        bincode::serde::decode_from_slice(bytes, config).ok()
     }
 
     fn value() -> impl Strategy<Value = Value> {
