@@ -71,11 +71,14 @@ impl Judge<'_, '_> {
                 false => Reason::NoBtf,
             });
         };
-        // BTF alone has a placement for each prototype of a name.
+        // BTF alone has a placement for each prototype of a name. Whichever the kernel is given, it must be one to pass.
         let of_btf = function.is_some() && self.is_of_btf(object);
-        let is_alone = || self.functions_at(object, held).filter(|f| f.name == name).count() == 1;
+        let refuses_one = || {
+            let named = || self.functions_at(object, held).filter(|f| f.name == name);
+            named().count() > 1 && named().any(|f| self.beyond_limits(f).is_some())
+        };
         match function.map(|f| f.in_btf()) {
-            _ if of_btf && !is_alone() => return Some(Reason::AmbiguousName),
+            _ if of_btf && refuses_one() => return Some(Reason::AmbiguousName),
             Some(InBtf::Missing | InBtf::Unknown) if !of_btf => return Some(Reason::NoBtf),
             Some(InBtf::Ambiguous) => return Some(Reason::AmbiguousName),
             _ if self.is_ambiguous(object, name) => return Some(Reason::AmbiguousName),

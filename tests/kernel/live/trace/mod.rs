@@ -6,7 +6,7 @@ mod forms;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
-use crate::installed::{self, Kernel, needed};
+use crate::installed::{self, Architecture, Kernel, needed};
 use cases::{Case, Truth};
 use serde_json::Value;
 use std::fmt::Write;
@@ -52,13 +52,19 @@ fn machine(kernel: &Kernel) -> Result<Machine, String> {
     let user = users.flatten().next().ok_or("no index of the program")?.path();
     // The program has the path in the machine that it has in its index.
     let path = path.display().to_string();
-    let machine = Machine::new(kernel)?
+    let mut machine = Machine::new(kernel)?
         .running(guest.clone())
         .file(path.trim_start_matches('/'), guest)
         .file("program", path.clone().into_bytes())
         .file("probeidx", parts::probeidx(kernel.architecture)?)
         .file("db/user/guest.pidx", read(&user)?)
         .file(&format!("db/{}.pidx", kernel.release), read(&index)?);
+    // That of another architecture is linked statically.
+    if kernel.architecture == Architecture::X86_64 {
+        for library in parts::libraries(&installed::program())? {
+            machine = machine.file(library.trim_start_matches('/'), read(library.as_ref())?);
+        }
+    }
     let _ = std::fs::remove_dir_all(&folder);
     Ok(machine)
 }
