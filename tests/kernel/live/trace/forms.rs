@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// The cases of every kernel.
 pub fn all() -> Vec<Case> {
     let mut cases = vec![
-        prints("open", 4, &["do_sys_openat2%return"], results),
+        prints("open", 4, &["do_sys_openat2%return", "$return"], results),
         prints("sleep", 3, &["hrtimer_nanosleep", "mode", "rqtp"], enumerators),
         prints("open", 3, &["do_sys_openat2", "filename:ustring", "--stack", "--json"], stacks),
         prints("read", 7, &["--latency", "vfs_read", "--json"], latency),
