@@ -20,7 +20,7 @@
 mod write;
 
 use crate::record::Record;
-use crate::store::runs::Hint;
+use crate::store::runs::Hints;
 use std::marker::PhantomData;
 use std::ops::Range;
 pub use write::{Packed, pack};
@@ -34,8 +34,10 @@ pub(crate) const COLUMNS: usize = 24;
 
 /// Records that are not in a table of their own, but among those of other kernels.
 pub trait Rows<R>: Sync {
-    /// The record of this position. The hint is that of the position before, if there was one.
-    fn row(&self, at: u32, hint: &mut Hint) -> Option<R>;
+    /// The record of this position. The hints are those of the position before, if there was one.
+    fn row(&self, at: u32, hints: &mut Hints) -> Option<R>;
+    /// As [`row`](Self::row), for a search: only what the table is sorted by is as in the kernel.
+    fn key(&self, at: u32, hints: &mut Hints) -> Option<R>;
     /// The positions in a part whose records have this number in a column, which all kernels number alike; ascending.
     fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32>;
 }
@@ -137,7 +139,7 @@ impl<'a, R: Record> Table<'a, R> {
     /// All records in order. Cost: a nanosecond or two for each column.
     #[inline]
     pub fn iter(&self) -> Iter<'a, R> {
-        Iter { table: *self, number: usize::MAX, block: None, hint: Hint::default(), at: 0, end: self.len() }
+        Iter { table: *self, number: usize::MAX, block: None, hints: Hints::default(), at: 0, end: self.len() }
     }
     /// The positions of the records with this number in a column (see [`Record::COLUMNS`]) of strings or kinds, ascending. Cost: a look at
     /// the base and width of each block, and at the rows of those that may have it.
@@ -214,7 +216,7 @@ pub struct Iter<'a, R> {
     /// The block of the last record, and its number.
     number: usize,
     block: Option<Block<'a, R>>,
-    hint: Hint,
+    hints: Hints,
     at: usize,
     end: usize,
 }
@@ -242,7 +244,7 @@ impl<R: Record> Iterator for Iter<'_, R> {
             Some(block) => Some(block.row(at % BLOCK)),
             None => {
                 let mut found = R::new_zeroed();
-                fetch(self.table.shared, at, Some(&mut self.hint), &mut found).then_some(found)
+                fetch(self.table.shared, at, Some(&mut self.hints), &mut found).then_some(found)
             }
         }
     }
@@ -274,9 +276,10 @@ impl<R: Record> DoubleEndedIterator for Iter<'_, R> {
 #[inline(never)]
 fn search<R: Record>(rows: &dyn Rows<R>, part: Range<usize>, mut is_before: impl FnMut(R) -> bool) -> usize {
     let (mut low, mut high) = (part.start, part.end);
+    let mut hints = Hints::default();
     while low < high {
         let middle = low + (high - low) / 2;
-        let record = rows.row(middle as u32, &mut Hint::default()).unwrap_or_else(R::new_zeroed);
+        let record = rows.key(middle as u32, &mut hints).unwrap_or_else(R::new_zeroed);
         if is_before(record) { low = middle + 1 } else { high = middle }
     }
     low - part.start
@@ -327,16 +330,16 @@ impl<'a, R> Walk<'a, R> {
 #[cold]
 #[inline(never)]
 fn step<R>(rows: Option<&dyn Rows<R>>, at: u32) -> Option<R> {
-    rows?.row(at, &mut Hint::default())
+    rows?.row(at, &mut Hints::default())
 }
 
 /// Fetches a record that is not in a table's bytes; of a damaged table there is none, and zeros stay. It is given its own
 /// place: returned, the record of a packed table would be decoded whole wherever this one might be returned instead.
 #[cold]
 #[inline(never)]
-fn fetch<R>(rows: Option<&dyn Rows<R>>, at: usize, hint: Option<&mut Hint>, found: &mut R) -> bool {
+fn fetch<R>(rows: Option<&dyn Rows<R>>, at: usize, hints: Option<&mut Hints>, found: &mut R) -> bool {
     let Some(rows) = rows else { return true };
-    let record = rows.row(at as u32, hint.unwrap_or(&mut Hint::default()));
+    let record = rows.row(at as u32, hints.unwrap_or(&mut Hints::default()));
     record.map(|record| *found = record).is_some()
 }
 

@@ -5,7 +5,7 @@ use super::levels::Levels;
 use super::line_runs::Lines;
 use super::patch::{self, Patch};
 use super::record::*;
-use super::runs::Hint;
+use super::runs::{Hint, Hints};
 use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
 use super::translate::{Shared, Translate};
 use crate::details::Details;
@@ -15,6 +15,7 @@ use crate::record::*;
 use crate::records::{KeptRows, Records};
 use crate::store::moved::Moved;
 use crate::table::{Rows, Table};
+use std::cell::Cell;
 use std::ops::Range;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, FromZeros};
@@ -213,6 +214,13 @@ impl<'a> Kernel<'a> {
     {
         Records::of_rows(self, self.length(R::SPACE))
     }
+    #[inline]
+    fn near<R>(&self, hints: &mut Hints, translated: impl FnOnce(&Near<'_, 'a>) -> R) -> R {
+        let near = Near { kernel: self, pcs: Cell::new(hints.pcs) };
+        let record = translated(&near);
+        hints.pcs = near.pcs.get();
+        record
+    }
     fn make<'k, R: Shared>(&'k self, kept: &'k Kept<R>, at: u32) -> Option<&'k R> {
         let record = || self.record(at, &mut Hint::default()).unwrap_or_else(R::new_zeroed);
         kept.get(at, self.length(R::SPACE), record)
@@ -337,9 +345,42 @@ impl Translate for Kernel<'_> {
     }
 }
 
+/// As the kernel, with the run of addresses that was found last.
+struct Near<'k, 'a> {
+    kernel: &'k Kernel<'a>,
+    pcs: Cell<Hint>,
+}
+
+impl Translate for Near<'_, '_> {
+    #[inline]
+    fn string(&self, id: u32) -> u32 {
+        id
+    }
+    #[inline]
+    fn number(&self, space: Space, number: u32) -> u32 {
+        self.kernel.number(space, number)
+    }
+    #[inline]
+    fn pc(&self, pc: u32) -> u32 {
+        let mut hint = self.pcs.get();
+        let own = self.kernel.levels.address(pc, &mut hint);
+        self.pcs.set(hint);
+        own.unwrap_or(u32::MAX)
+    }
+    #[inline]
+    fn line(&self, file: u32, line: u32) -> u32 {
+        self.kernel.lines.line(file, line)
+    }
+}
+
 impl<R: Shared> Rows<R> for Kernel<'_> {
-    fn row(&self, at: u32, hint: &mut Hint) -> Option<R> {
-        self.record(at, hint)
+    fn row(&self, at: u32, hints: &mut Hints) -> Option<R> {
+        let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
+        Some(self.near(hints, |near| stored.translate(near)))
+    }
+    fn key(&self, at: u32, hints: &mut Hints) -> Option<R> {
+        let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
+        Some(self.near(hints, |near| stored.translate_key(near)))
     }
     fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32> {
         let (mut found, mut hint) = (vec![], Hint::default());

@@ -108,11 +108,11 @@ impl<'a> Levels<'a> {
     pub fn back(&self, space: Space, shared: u32) -> Option<u32> {
         let space_at = space as usize;
         let flat = &self.flat[space_at].1;
+        if let Source::Shifted(_) = space.source() {
+            return self.address(shared, &mut Hint::default());
+        }
         if let Some(runs) = flat.get(|| self.flat_back(space)) {
             return flat::find(runs, shared).map(|found| found.0);
-        }
-        if let Source::Shifted(_) = space.source() {
-            return self.shifted(space, shared);
         }
         if let Some(only) =
             self.all.last().filter(|_| self.all.len() == 1 || space.source() == Source::Themselves)
@@ -132,15 +132,37 @@ impl<'a> Levels<'a> {
             }
         }
     }
-    /// As [`back`](Self::back): from the first level that has the number on, each moves it.
-    fn shifted(&self, space: Space, shared: u32) -> Option<u32> {
-        let at = self.all.iter().rposition(|level| level.first[space as usize] <= shared).unwrap_or(0);
+    /// As [`back`](Self::back), of an address: from the first level that has it on, each moves it. Cost: nothing if the hint has
+    /// it.
+    #[inline]
+    pub fn address(&self, shared: u32, hint: &mut Hint) -> Option<u32> {
+        match hint.get(shared) {
+            Some((own, _)) => Some(own),
+            None => self.moved(shared, hint),
+        }
+    }
+    fn moved(&self, shared: u32, hint: &mut Hint) -> Option<u32> {
+        let space = Space::Pcs as usize;
+        if let Some(runs) = self.flat[space].1.get(|| self.flat_back(Space::Pcs)) {
+            let (own, run) = flat::find(runs, shared)?;
+            *hint = Hint::new(run.from, run.to, run.length);
+            return Some(own);
+        }
+        let at = self.all.iter().rposition(|level| level.first[space] <= shared).unwrap_or(0);
         let (first, others) = self.all[at..].split_first()?;
-        let own = first.back(space).find(shared)?.0;
-        others.iter().try_fold(own, |own, level| {
-            let (to, _) = level.back(space).find(shared)?;
-            Some(own.wrapping_add(shift::distance(shared, to)?))
-        })
+        let (mut own, run) = first.back(Space::Pcs).find(shared)?;
+        let within = shared - run.from;
+        // How many numbers before and from this one on are moved as far. A run may go on into what is new in a level.
+        let (mut before, mut left) = (within.min(shared - first.first[space].min(shared)), run.length - within);
+        for level in others {
+            let (to, run) = level.back(Space::Pcs).find(shared)?;
+            own = own.wrapping_add(shift::distance(shared, to)?);
+            let within = shared - run.from;
+            before = before.min(within);
+            left = left.min(run.length - within).min(level.first[space] - shared);
+        }
+        *hint = Hint::new(shared - before, own.wrapping_sub(before), before.saturating_add(left));
+        Some(own)
     }
     /// The runs of the last levels, the lowest first, from each to the one below; `None` if they lead further.
     pub(super) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {

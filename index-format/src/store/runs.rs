@@ -193,6 +193,16 @@ impl Hint {
     }
 }
 
+/// What a reader of rows found last: the run of its table, and the run of addresses. One search after another in the same
+/// run costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hints {
+    /// The run of rows.
+    pub rows: Hint,
+    /// The run of addresses.
+    pub pcs: Hint,
+}
+
 /// Makes runs of numbers that come one by one, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {

@@ -26,6 +26,11 @@ pub trait Shared: Record {
     const SPACE: Space;
     /// Translates what it refers to.
     fn translate(self, to: &impl Translate) -> Self;
+    /// Translates only what its table is sorted by, for a search; the rest is as it is stored.
+    #[inline]
+    fn translate_key(self, to: &impl Translate) -> Self {
+        self.translate(to)
+    }
 }
 
 fn string(id: StrId, to: &impl Translate) -> StrId {
@@ -45,7 +50,7 @@ fn range(start: Pc, end: Pc, to: &impl Translate) -> (Pc, Pc) {
 }
 
 macro_rules! shared {
-    ($($record:ident in $part:ident, $space:ident: |$r:ident, $to:ident| $body:block)*) => {$(
+    ($($record:ident in $part:ident, $space:ident: |$r:ident, $to:ident| $body:block $(=> $key:block)?)*) => {$(
         impl Shared for $record {
             const PART: Part = Part::$part;
             const SPACE: Space = Space::$space;
@@ -56,6 +61,15 @@ macro_rules! shared {
                 $body
                 $r
             }
+            $(
+                #[inline]
+                #[allow(unused_mut, unused_variables, reason = "strings have the same numbers in all kernels")]
+                fn translate_key(self, $to: &impl Translate) -> Self {
+                    let mut $r = self;
+                    $key
+                    $r
+                }
+            )?
         }
     )*};
 }
@@ -100,7 +114,7 @@ shared! {
         r.name = string(r.name, to);
         r.first_function = FunctionId::new(to.number(Space::FunctionIds, r.first_function.get()));
         r.first_symbol = number(r.first_symbol, Space::SymbolNames, to);
-    }
+    } => {}
     FunctionRecord in Functions, Functions: |r, to| {
         r.name = string(r.name, to);
         r.file = string(r.file, to);
@@ -120,7 +134,7 @@ shared! {
     RangeRecord in Ranges, Ranges: |r, to| {
         (r.start, r.end) = range(r.start, r.end, to);
         r.place = PlaceId::new(to.number(Space::PlaceIds, r.place.get()));
-    }
+    } => { r.start = Pc::new(to.pc(r.start.get())); }
     SymbolRecord in Symbols, Symbols: |r, to| {
         r.name = string(r.name, to);
         r.pc = Pc::new(to.pc(r.pc.get()));
@@ -132,7 +146,7 @@ shared! {
         r.line.set(to.line(r.file.get(), r.line.get()));
         r.target = TypeId::new(id(r.target.get(), Space::TypeIds, to));
         r.first_member = number(r.first_member, Space::Members, to);
-    }
+    } => {}
     MemberRecord in Members, Members: |r, to| {
         r.name = string(r.name, to);
         r.target = TypeId::new(id(r.target.get(), Space::TypeIds, to));
@@ -140,24 +154,24 @@ shared! {
     SequenceRecord in Sequences, Sequences: |r, to| {
         (r.start, r.end) = range(r.start, r.end, to);
         r.unit = UnitId::new(to.number(Space::UnitIds, r.unit.get()));
-    }
+    } => { r.start = Pc::new(to.pc(r.start.get())); }
     SiteRecord in Sites, Sites: |r, to| { r.start = Pc::new(to.pc(r.start.get())); }
     CodeRecord in Code, Code: |r, to| { (r.start, r.end) = range(r.start, r.end, to); }
     TypeUsersRecord in TypeUsers, TypeUsers: |r, to| {
         r.type_id = TypeId::new(id(r.type_id.get(), Space::TypeIds, to));
         r.first_use = number(r.first_use, Space::TypeUses, to);
-    }
+    } => { r.type_id = TypeId::new(id(r.type_id.get(), Space::TypeIds, to)); }
     UseRecord in TypeUses, TypeUses: |r, to| {
         r.function = FunctionId::new(to.number(Space::FunctionIds, r.function.get()));
     }
     BtfTypeRecord in BtfTypes, BtfTypes: |r, to| {
         r.type_id = TypeId::new(id(r.type_id.get(), Space::TypeIds, to));
         r.object = ObjectId::new(to.number(Space::ObjectIds, r.object.get()));
-    }
+    } => { r.type_id = TypeId::new(id(r.type_id.get(), Space::TypeIds, to)); }
     CalledRecord in Called, Called: |r, to| {
         r.function = FunctionId::new(id(r.function.get(), Space::FunctionIds, to));
         r.first_call = number(r.first_call, Space::Calls, to);
-    }
+    } => { r.function = FunctionId::new(id(r.function.get(), Space::FunctionIds, to)); }
     CallRecord in Calls, Calls: |r, to| {
         r.object = ObjectId::new(to.number(Space::ObjectIds, r.object.get()));
         r.pc = Pc::new(to.pc(r.pc.get()));
