@@ -343,7 +343,10 @@ impl<'a> View<'a> {
     }
     /// The tracepoints of a name, by system and object. Cost: a binary search.
     pub fn tracepoints_named(&self, name: &[u8]) -> Records<'a, TracepointRecord> {
-        let first = self.tracepoints.partition_point(|t| self.string(t.name) < name);
+        let first = match self.store {
+            None => self.tracepoints.partition_point(|t| self.string(t.name) < name),
+            Some(store) => store.table().partition_point(|t: TracepointRecord| self.string(t.name) < name),
+        };
         let rest = self.tracepoints.part(first..self.tracepoints.len());
         rest.part(0..rest.partition_point(|t| self.string(t.name) == name))
     }
@@ -383,17 +386,26 @@ impl<'a> View<'a> {
     }
     /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {
-        let after = self.objects.partition_point(|o| o.first_place.get() <= place.get());
+        let after = match self.store {
+            None => self.objects.partition_point(|o| o.first_place.get() <= place.get()),
+            Some(store) => store.up_to(Space::PlaceIds, |o: &ObjectRecord| o.first_place.get(), place.get()),
+        };
         ObjectId::new(after.saturating_sub(1) as u32)
     }
     /// The object that a symbol belongs to. Cost: a binary search over the objects.
     pub fn object_of_symbol(&self, symbol: SymbolId) -> ObjectId {
-        let after = self.objects.partition_point(|o| o.first_symbol.get() <= symbol.get());
+        let after = match self.store {
+            None => self.objects.partition_point(|o| o.first_symbol.get() <= symbol.get()),
+            Some(store) => store.up_to(Space::Symbols, |o: &ObjectRecord| o.first_symbol.get(), symbol.get()),
+        };
         ObjectId::new(after.saturating_sub(1) as u32)
     }
     /// The unit that a placement belongs to. Cost: a binary search over the units.
     pub fn unit_of_place(&self, place: PlaceId) -> UnitId {
-        let after = self.units.partition_point(|u| u.first_place.get() <= place.get());
+        let after = match self.store {
+            None => self.units.partition_point(|u| u.first_place.get() <= place.get()),
+            Some(store) => store.up_to(Space::PlaceIds, |u: &UnitRecord| u.first_place.get(), place.get()),
+        };
         UnitId::new(after.saturating_sub(1) as u32)
     }
     /// The paths of a unit's files.

@@ -221,6 +221,19 @@ impl<'a> Kernel<'a> {
         hints.pcs = near.pcs.get();
         record
     }
+    /// How many records of a table start, in another space, up to this number. Cost: a binary search, which translates nothing
+    /// but those starts.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn up_to<R: Shared>(&self, space: Space, first: impl Fn(&R) -> u32, number: u32) -> usize {
+        let (mut low, mut high, mut hint) = (0, self.length(R::SPACE), Hint::default());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let start = self.stored::<R>(middle, &mut hint).map(|(_, row)| self.number(space, first(&row)));
+            if start.is_some_and(|start| start <= number) { low = middle + 1 } else { high = middle }
+        }
+        low as usize
+    }
     fn make<'k, R: Shared>(&'k self, kept: &'k Kept<R>, at: u32) -> Option<&'k R> {
         let record = || self.record(at, &mut Hint::default()).unwrap_or_else(R::new_zeroed);
         kept.get(at, self.length(R::SPACE), record)

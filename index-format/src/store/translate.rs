@@ -184,7 +184,7 @@ shared! {
         r.pc = Pc::new(to.pc(r.pc.get()));
         r.prototype = FunctionId::new(id(r.prototype.get(), Space::FunctionIds, to));
         r.first_field = number(r.first_field, Space::EventFields, to);
-    }
+    } => {}
     EventFieldRecord in EventFields, EventFields: |r, to| {
         r.name = string(r.name, to);
         r.type_name = string(r.type_name, to);

@@ -77,9 +77,9 @@ pub struct Caller<'a> {
 pub struct Site<'a> {
     /// The start of the copy, or a byte of the instruction that calls: see [`Site::start`].
     pub pc: u32,
-    /// The file of the call in the source; empty if unknown.
+    /// The file of the call in the source; empty if unknown or not asked for.
     pub file: &'a [u8],
-    /// Its line; 0 if unknown.
+    /// Its line; 0 if unknown or not asked for.
     pub line: u32,
     /// Why the code is not present in a running kernel, or never runs.
     pub gone: Option<Reason>,
@@ -147,7 +147,7 @@ impl Callee<'_> {
 /// copies, and in the code of the functions that contain them.
 pub fn of_spec<'a>(view: &'a View<'a>, spec: &FunctionSpec) -> Vec<Callee<'a>> {
     let scope = Scope::new(view, &spec.module);
-    let mut finder = Finder::new(view);
+    let mut finder = Finder::new(view, true);
     let mut found = vec![];
     for name in functions::names(view, &spec.declared.name) {
         for declaration in functions::declarations(view, name, spec.declared.file.as_ref()) {
@@ -165,6 +165,7 @@ pub struct Finder<'a> {
     view: &'a View<'a>,
     judge: Judge<'a, 'static>,
     cursor: Cursor<'a>,
+    with_lines: bool,
     /// Everything. A function of a module is called from others too.
     any: Scope,
     scratch: Vec<Placed>,
@@ -173,13 +174,14 @@ pub struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Starts with what an index has.
-    pub fn new(view: &'a View<'a>) -> Self {
+    /// Starts with what an index has. The lines of sites cost as much as the rest.
+    pub fn new(view: &'a View<'a>, with_lines: bool) -> Self {
         let any = Scope::new(view, &ModuleScope::Any);
         Self {
             view,
             judge: Judge::new(view),
             cursor: Cursor::new(view),
+            with_lines,
             any,
             scratch: vec![],
             left: view.left(SectionName::Calls),
@@ -238,7 +240,11 @@ impl<'a> Finder<'a> {
     ) -> Option<(Kind, ObjectId, Site<'a>, Level<'a>)> {
         let view = self.view;
         let kind = if call.is_tail { Kind::TailCall } else { Kind::Call };
-        let found = self.cursor.at(call.object, call.pc.get());
+        let (object, pc) = (call.object, call.pc.get());
+        let found = match self.with_lines {
+            true => self.cursor.at(object, pc),
+            false => self.cursor.functions_at(object, pc),
+        };
         if let Some(own) = within {
             let (name, declared) = (view.string(own.name), (view.string(own.file), own.line));
             if found.chain.iter().any(|level| level.function == name && level.declared == declared) {

@@ -8,9 +8,14 @@ use crate::query::systemtap::alias::words;
 use crate::tapset::Definitions;
 use crate::tapset::ast::Point;
 use probeidx_format::View;
+use probeidx_format::tapset::DefinitionKind;
 
 /// An alias as the tapset in the index defines it for this kernel. Cost: derives its points.
 pub(super) fn facts(view: &View<'_>, name: &str) -> Result<Vec<About>> {
+    // To decode where the definitions are costs more than all other facts.
+    if view.tapset.named(DefinitionKind::Alias, name.as_bytes()).is_empty() {
+        return Ok(vec![]);
+    }
     let definitions = match Definitions::of_index(view) {
         // An index without tapsets has no aliases.
         Err(error) if error.kind() == ErrorKind::NoIndex => return Ok(vec![]),

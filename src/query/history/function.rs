@@ -37,7 +37,7 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         None => shown.clone(),
     };
     let (judge, values) = (Judge::new(view), Values::new(view));
-    let finder = Finder::new(view);
+    let finder = Finder::new(view, false);
     let mut reader = Reader { view, judge, values, finder, name, spelled, shown, found: vec![] };
     let mut files: BTreeMap<&[u8], Function> = BTreeMap::new();
     for declaration in functions::declarations(view, name, asked.declared.file.as_ref()) {

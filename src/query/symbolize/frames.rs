@@ -104,6 +104,16 @@ impl<'a> Cursor<'a> {
 
     /// Looks up an address.
     pub fn at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
+        self.look_up(object, pc, true)
+    }
+
+    /// Looks up an address without its line: that of the innermost function is unknown then, and whether it is a recommended
+    /// location. Cost: half.
+    pub fn functions_at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
+        self.look_up(object, pc, false)
+    }
+
+    fn look_up(&mut self, object: ObjectId, pc: u32, with_line: bool) -> &Where<'a> {
         let view = self.view;
         let section =
             self.section.at(object, pc, || symbols::section(view, object, pc).map(|s| (s, pcs_of(s))));
@@ -112,7 +122,7 @@ impl<'a> Cursor<'a> {
         let is_code = section.is_some_and(symbols::is_executable);
         let mut chain = std::mem::take(&mut self.found.chain);
         chain.clear();
-        let row = if is_code { self.row(object, pc) } else { None };
+        let row = if is_code && with_line { self.row(object, pc) } else { None };
         if is_code {
             self.levels(object, pc, &mut chain);
         }
