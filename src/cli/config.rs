@@ -154,7 +154,7 @@ impl Config {
             terminal,
             quiet: global.quiet,
             verbose: global.verbose,
-            session: Session::Process,
+            session: Session::default(),
         })
     }
 }

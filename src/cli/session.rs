@@ -5,16 +5,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
-use crate::kernels::OpenIndexes;
+use crate::kernels::{OpenIndexes, OpenStores};
 use crate::query::Index;
 use crate::render::printable;
 
 /// The source of input and destination of notes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub enum Session {
-    /// Stdin and stderr; an index is opened for each question.
-    #[default]
-    Process,
+    /// Stdin and stderr; an index is opened for each question, a store once.
+    Process(Arc<OpenStores>),
     /// Input comes with the request, and notes go back with its answer.
     Request(Arc<Request>),
 }
@@ -30,30 +29,36 @@ pub struct Request {
     pub open: Arc<OpenIndexes>,
 }
 
+impl Default for Session {
+    fn default() -> Self {
+        Self::Process(Arc::default())
+    }
+}
+
 impl Session {
     /// Whether the process ends after the answer, so that its memory need not be freed.
     pub fn ends_with_the_answer(&self) -> bool {
-        matches!(self, Self::Process)
+        matches!(self, Self::Process(_))
     }
 
     /// The input of the command.
     pub fn input(&self) -> Box<dyn Read + Send> {
         match self {
-            Self::Process => Box::new(std::io::stdin()),
+            Self::Process(_) => Box::new(std::io::stdin()),
             Self::Request(request) => Box::new(Cursor::new(Arc::clone(&request.input))),
         }
     }
 
     /// Whether the input is typed at a terminal.
     pub fn is_typed(&self) -> bool {
-        matches!(self, Self::Process) && std::io::stdin().is_terminal()
+        matches!(self, Self::Process(_)) && std::io::stdin().is_terminal()
     }
 
     /// Writes a note. A failure to write is ignored.
     pub fn note(&self, text: &str) {
         const MOST: usize = 1000;
         match self {
-            Self::Process => {
+            Self::Process(_) => {
                 let _ = writeln!(std::io::stderr().lock(), "probeidx: {}", printable(text));
             }
             Self::Request(request) => {
@@ -71,7 +76,7 @@ impl Session {
     /// Those of [`Index::open`].
     pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
         match self {
-            Self::Process => Index::open(path).map(Arc::new),
+            Self::Process(stores) => stores.index(path).map(Arc::new),
             Self::Request(request) => request.open.open(path),
         }
     }

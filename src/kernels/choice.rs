@@ -1,7 +1,7 @@
 //! Chooses the index files that answer a question.
+use super::open::OpenStores;
 use super::selection::Selection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::Index;
 use crate::query::index::kernel_description::KernelDescription;
 use crate::store;
 use std::path::{Path, PathBuf};
@@ -57,10 +57,10 @@ pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<
 
 /// The files whose indexes a selection selects, in the order of the kernels. Cost: opens each.
 fn selected(db: &Path, selection: &Selection, there: &[String]) -> Result<Vec<PathBuf>> {
-    let mut kernels = vec![];
+    let (mut kernels, stores) = (vec![], OpenStores::default());
     for release in there {
         let path = db.join(format!("{release}.pidx"));
-        let opened = Index::open(&path).and_then(|index| Ok(KernelDescription::of(&index.view()?)));
+        let opened = stores.index(&path).and_then(|index| Ok(KernelDescription::of(&index.view()?)));
         match opened {
             Ok(kernel) => kernels.push((kernel, path)),
             // The name of the file said already that it is another release.

@@ -14,7 +14,7 @@ mod open;
 mod selection;
 
 pub use choice::{choose, releases};
-pub use open::OpenIndexes;
+pub use open::{OpenIndexes, OpenStores};
 pub use selection::Selection;
 
 use crate::error::Result;

@@ -1,6 +1,7 @@
 //! Indexes that are opened once and stay open.
 use crate::error::Result;
 use crate::query::Index;
+use crate::store::{self, Store};
 use rustc_hash::FxHashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +11,53 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Indexes that stay open between questions. In a new mapping, there is a page fault for each 64 KiB that an answer
 /// touches, which costs more than most answers.
 #[derive(Default)]
-pub struct OpenIndexes(Mutex<FxHashMap<PathBuf, (Stamp, Arc<Index>)>>);
+pub struct OpenIndexes {
+    indexes: Mutex<FxHashMap<PathBuf, (Stamp, Arc<Index>)>>,
+    stores: OpenStores,
+}
+
+/// Stores that are opened once: their kernels share a mapping.
+#[derive(Default)]
+pub struct OpenStores(Mutex<FxHashMap<PathBuf, (Stamp, Arc<Store>)>>);
+
+impl OpenStores {
+    /// The largest number of open stores.
+    const MOST: usize = 16;
+
+    /// Opens the index at this path, or the kernel of a store that it names.
+    ///
+    /// # Errors
+    /// Those of [`Index::open`].
+    pub fn index(&self, path: &Path) -> Result<Index> {
+        let folder = path.parent().filter(|folder| store::is_store(folder) && !path.exists());
+        match folder.and_then(|folder| Some((folder, std::fs::metadata(folder.join(store::MANIFEST)).ok()?))) {
+            Some((folder, manifest)) => Index::of_store(&*self.store(folder, Stamp::of(&manifest))?, path),
+            None => Index::open(path),
+        }
+    }
+    /// The store in a folder, whose manifest is the file of this stamp or a newer one.
+    fn store(&self, folder: &Path, stamp: Stamp) -> Result<Arc<Store>> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, store)) = open.get(folder)
+            && *known == stamp
+        {
+            return Ok(Arc::clone(store));
+        }
+        let store = Arc::new(Store::open(folder)?);
+        if open.len() >= Self::MOST {
+            open.clear();
+        }
+        open.insert(folder.to_owned(), (stamp, Arc::clone(&store)));
+        Ok(store)
+    }
+}
+
+impl std::fmt::Debug for OpenStores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_set().entries(open.keys()).finish()
+    }
+}
 
 /// Identifies the file that was opened: a replacement differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +91,13 @@ impl OpenIndexes {
             return Index::open(path).map(Arc::new);
         };
         let stamp = Stamp::of(&file);
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, index)) = lock().get(path)
             && *known == stamp
         {
             return Ok(Arc::clone(index));
         }
-        let index = Arc::new(Index::open(path)?);
+        let index = Arc::new(self.stores.index(path)?);
         let mut open = lock();
         if open.len() >= Self::MOST {
             open.clear();
@@ -62,7 +109,7 @@ impl OpenIndexes {
 
 impl std::fmt::Debug for OpenIndexes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         f.debug_set().entries(open.keys()).finish()
     }
 }

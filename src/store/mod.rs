@@ -72,11 +72,21 @@ impl Store {
         Kernel::open(chain.into_iter().map(|segment| self.segment(segment)))
             .map_err(|e| damaged(&self.data, e))
     }
-    /// A kernel that keeps what it reads open.
+    /// The kernel that a path in the store's folder names, which keeps what it reads open.
     ///
     /// # Errors
-    /// As for [`kernel`](Self::kernel).
-    pub(crate) fn keep(&self, entry: &KernelEntry) -> Result<Kept> {
+    /// As for [`kernel`](Self::kernel); [`ErrorKind::NoIndex`] if the store has no such kernel.
+    pub(crate) fn kernel_named_by(&self, path: &Path) -> Result<Kept> {
+        let name = path.file_stem().unwrap_or_default().as_encoded_bytes();
+        match self.manifest().kernel(name) {
+            Some(entry) => self.keep(entry),
+            None => {
+                let folder = path.parent().unwrap_or(path);
+                Err(no_kernel(folder, &String::from_utf8_lossy(name)))
+            }
+        }
+    }
+    fn keep(&self, entry: &KernelEntry) -> Result<Kept> {
         let chain: Vec<_> = self
             .manifest()
             .chain(entry)
@@ -117,13 +127,7 @@ pub fn names(folder: &Path) -> Result<Vec<String>> {
 /// Those of [`Store::open`]; [`ErrorKind::NoIndex`] if the store has no such kernel.
 pub(crate) fn kernel_at(path: &Path) -> Result<Option<Kept>> {
     let Some(folder) = path.parent().filter(|folder| is_store(folder)) else { return Ok(None) };
-    let name = path.file_stem().unwrap_or_default().as_encoded_bytes();
-    let store = Store::open(folder)?;
-    let manifest = store.manifest();
-    match manifest.kernel(name) {
-        Some(entry) => store.keep(entry).map(Some),
-        None => Err(no_kernel(folder, &String::from_utf8_lossy(name))),
-    }
+    Store::open(folder)?.kernel_named_by(path).map(Some)
 }
 
 /// Whether a folder is a store with a kernel of this name.

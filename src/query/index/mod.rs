@@ -13,7 +13,7 @@ pub mod symbols;
 pub mod user_object;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mapping::{Kept, Mapping};
-use crate::store;
+use crate::store::{self, Store};
 use probeidx_format::id::ObjectId;
 
 use probeidx_format::View;
@@ -48,6 +48,14 @@ impl Index {
         let index = Self { source: Source::File(mapping), path: path.to_owned() };
         index.view()?.check_owners().map_err(|e| index.error(e))?;
         Ok(index)
+    }
+    /// A kernel of a store that is open, by the path that names it. All that are opened by one store share its mapping: what
+    /// one question has brought into memory costs the next no page fault.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexDamaged`].
+    pub fn of_store(store: &Store, path: &Path) -> Result<Self> {
+        Ok(Self { source: Source::Stored(store.kernel_named_by(path)?), path: path.to_owned() })
     }
     /// The tables of the index. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
