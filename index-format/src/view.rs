@@ -345,7 +345,9 @@ impl<'a> View<'a> {
     pub fn tracepoints_named(&self, name: &[u8]) -> Records<'a, TracepointRecord> {
         let first = match self.store {
             None => self.tracepoints.partition_point(|t| self.string(t.name) < name),
-            Some(store) => store.table().partition_point(|t: TracepointRecord| self.string(t.name) < name),
+            Some(store) => {
+                store.table().partition_point_of_key(|t: TracepointRecord| self.string(t.name) < name)
+            }
         };
         let rest = self.tracepoints.part(first..self.tracepoints.len());
         rest.part(0..rest.partition_point(|t| self.string(t.name) == name))
@@ -386,26 +388,26 @@ impl<'a> View<'a> {
     }
     /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {
-        let after = match self.store {
-            None => self.objects.partition_point(|o| o.first_place.get() <= place.get()),
-            Some(store) => store.up_to(Space::PlaceIds, |o: &ObjectRecord| o.first_place.get(), place.get()),
-        };
+        if let Some(store) = self.store {
+            return store.object_of_place(place);
+        }
+        let after = self.objects.partition_point(|o| o.first_place.get() <= place.get());
         ObjectId::new(after.saturating_sub(1) as u32)
     }
     /// The object that a symbol belongs to. Cost: a binary search over the objects.
     pub fn object_of_symbol(&self, symbol: SymbolId) -> ObjectId {
-        let after = match self.store {
-            None => self.objects.partition_point(|o| o.first_symbol.get() <= symbol.get()),
-            Some(store) => store.up_to(Space::Symbols, |o: &ObjectRecord| o.first_symbol.get(), symbol.get()),
-        };
+        if let Some(store) = self.store {
+            return store.object_of_symbol(symbol);
+        }
+        let after = self.objects.partition_point(|o| o.first_symbol.get() <= symbol.get());
         ObjectId::new(after.saturating_sub(1) as u32)
     }
     /// The unit that a placement belongs to. Cost: a binary search over the units.
     pub fn unit_of_place(&self, place: PlaceId) -> UnitId {
-        let after = match self.store {
-            None => self.units.partition_point(|u| u.first_place.get() <= place.get()),
-            Some(store) => store.up_to(Space::PlaceIds, |u: &UnitRecord| u.first_place.get(), place.get()),
-        };
+        if let Some(store) = self.store {
+            return store.unit_of_place(place);
+        }
+        let after = self.units.partition_point(|u| u.first_place.get() <= place.get());
         UnitId::new(after.saturating_sub(1) as u32)
     }
     /// The paths of a unit's files.
@@ -516,7 +518,7 @@ impl<'a> View<'a> {
     /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and one to three
     /// bytes each.
     pub fn users(&self, type_id: TypeId) -> Uses<'a> {
-        let at = self.type_users.partition_point(|u| u.type_id < type_id);
+        let at = self.type_users.partition_point_of_key(|u| u.type_id < type_id);
         let found = self.type_users.get(at).is_some_and(|u| u.type_id == type_id);
         let first = |at: usize| self.type_users.get(at).map(|u| u.first_use.get() as usize);
         if !found {
@@ -554,7 +556,7 @@ impl<'a> View<'a> {
     pub fn calls(&self, function: FunctionId) -> Calls<'a> {
         let all = self.all_called();
         let called = all.owners();
-        let at = called.partition_point(|c| c.function < function);
+        let at = called.partition_point_of_key(|c| c.function < function);
         let found = called.get(at).is_some_and(|c| c.function == function);
         let first = |at: usize| all.get(at).map(|c| c.first_call.get() as usize);
         if !found {

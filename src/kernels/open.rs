@@ -30,7 +30,8 @@ impl OpenStores {
     /// Those of [`Index::open`].
     pub fn index(&self, path: &Path) -> Result<Index> {
         let folder = path.parent().filter(|folder| store::is_store(folder) && !path.exists());
-        match folder.and_then(|folder| Some((folder, std::fs::metadata(folder.join(store::MANIFEST)).ok()?))) {
+        match folder.and_then(|folder| Some((folder, std::fs::metadata(folder.join(store::MANIFEST)).ok()?)))
+        {
             Some((folder, manifest)) => Index::of_store(&*self.store(folder, Stamp::of(&manifest))?, path),
             None => Index::open(path),
         }

@@ -7,10 +7,11 @@ use super::patch::{self, Patch};
 use super::record::*;
 use super::runs::{Hint, Hints};
 use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
+use super::starts::Starts;
 use super::translate::{Shared, Translate};
 use crate::details::Details;
 use crate::error::{Error, Result};
-use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId};
+use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, UnitId};
 use crate::record::*;
 use crate::records::{KeptRows, Records};
 use crate::store::moved::Moved;
@@ -30,6 +31,9 @@ pub struct Kernel<'a> {
     levels: Levels<'a>,
     lines: Lines<'a>,
     assembled: Assembled,
+    /// By placement, and by symbol.
+    object_starts: [Starts; 2],
+    unit_starts: Starts,
     objects: Kept<ObjectRecord>,
     units: Kept<UnitRecord>,
     tracepoints: Kept<TracepointRecord>,
@@ -59,6 +63,8 @@ impl<'a> Kernel<'a> {
             lines: Lines::open(&open),
             chain: open,
             assembled: Assembled::default(),
+            object_starts: Default::default(),
+            unit_starts: Starts::default(),
             objects: Kept::default(),
             units: Kept::default(),
             tracepoints: Kept::default(),
@@ -221,18 +227,34 @@ impl<'a> Kernel<'a> {
         hints.pcs = near.pcs.get();
         record
     }
-    /// How many records of a table start, in another space, up to this number. Cost: a binary search, which translates nothing
-    /// but those starts.
+    /// The object that a placement belongs to. Cost: a binary search.
     #[cold]
     #[inline(never)]
-    pub(crate) fn up_to<R: Shared>(&self, space: Space, first: impl Fn(&R) -> u32, number: u32) -> usize {
-        let (mut low, mut high, mut hint) = (0, self.length(R::SPACE), Hint::default());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let start = self.stored::<R>(middle, &mut hint).map(|(_, row)| self.number(space, first(&row)));
-            if start.is_some_and(|start| start <= number) { low = middle + 1 } else { high = middle }
-        }
-        low as usize
+    pub(crate) fn object_of_place(&self, place: PlaceId) -> ObjectId {
+        let first = |object: ObjectRecord| object.first_place;
+        ObjectId::new(self.owner(&self.object_starts[0], Space::PlaceIds, first, place.get()))
+    }
+    /// The object that a symbol belongs to. Cost: a binary search.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn object_of_symbol(&self, symbol: SymbolId) -> ObjectId {
+        let first = |object: ObjectRecord| object.first_symbol;
+        ObjectId::new(self.owner(&self.object_starts[1], Space::Symbols, first, symbol.get()))
+    }
+    /// The unit that a placement belongs to. Cost: a binary search.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn unit_of_place(&self, place: PlaceId) -> UnitId {
+        let first = |unit: UnitRecord| unit.first_place;
+        UnitId::new(self.owner(&self.unit_starts, Space::PlaceIds, first, place.get()))
+    }
+    /// The record that holds a number of another space, given where each starts there.
+    fn owner<R: Shared>(&self, starts: &Starts, space: Space, first: impl Fn(R) -> U32, number: u32) -> u32 {
+        let start = |at: u32| {
+            let stored = self.stored::<R>(at, &mut Hint::default());
+            stored.map_or(u32::MAX, |(_, row)| self.number(space, first(row).get()))
+        };
+        starts.up_to(self.length(R::SPACE), number, start).saturating_sub(1) as u32
     }
     fn make<'k, R: Shared>(&'k self, kept: &'k Kept<R>, at: u32) -> Option<&'k R> {
         let record = || self.record(at, &mut Hint::default()).unwrap_or_else(R::new_zeroed);

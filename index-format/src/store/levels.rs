@@ -153,7 +153,8 @@ impl<'a> Levels<'a> {
         let (mut own, run) = first.back(Space::Pcs).find(shared)?;
         let within = shared - run.from;
         // How many numbers before and from this one on are moved as far. A run may go on into what is new in a level.
-        let (mut before, mut left) = (within.min(shared - first.first[space].min(shared)), run.length - within);
+        let (mut before, mut left) =
+            (within.min(shared - first.first[space].min(shared)), run.length - within);
         for level in others {
             let (to, run) = level.back(Space::Pcs).find(shared)?;
             own = own.wrapping_add(shift::distance(shared, to)?);

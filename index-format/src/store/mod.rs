@@ -67,6 +67,7 @@ pub mod record;
 pub mod runs;
 pub mod segment;
 pub mod shift;
+mod starts;
 pub mod translate;
 mod view;
 

@@ -101,7 +101,7 @@ fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     for (start, _) in strings_with(view.strings(), text) {
         // The strings are sorted, so that each search resumes at the last match.
         let id = StrId::new(start);
-        done += names.from(done).partition_point(|n| n.name < id);
+        done += names.from(done).partition_point_of_key(|n| n.name < id);
         if names.get(done).is_some_and(|n| n.name == id) {
             found.push(NameId::new(done as u32));
         }
@@ -124,8 +124,8 @@ fn strings_with<'a>(strings: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = (
 /// The ranks of the names with this prefix.
 pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
     let names = view.names.owners();
-    let start = names.partition_point(|n| view.string(n.name) < prefix);
-    let length = names.from(start).partition_point(|n| view.string(n.name).starts_with(prefix));
+    let start = names.partition_point_of_key(|n| view.string(n.name) < prefix);
+    let length = names.from(start).partition_point_of_key(|n| view.string(n.name).starts_with(prefix));
     start..start + length
 }
 
@@ -381,7 +381,7 @@ pub fn symbol<'a>(view: &View<'a>, id: SymbolId) -> Option<SymbolRecord> {
 /// The out-of-line function that starts at an address. Cost: a binary search.
 pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed> {
     let ranges = view.ranges_of(object);
-    let first = ranges.partition_point(|r| r.start.get() < pc);
+    let first = ranges.partition_point_of_key(|r| r.start.get() < pc);
     let at_entry = |r: RangeRecord| {
         let record = view.places.get(r.place.index()).filter(|p| p.entry.get() == pc)?;
         Some(Placed { id: r.place, record })
@@ -393,7 +393,7 @@ pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed
 /// function.
 pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed> {
     let ranges = view.ranges_of(object);
-    let after = ranges.partition_point(|r| r.start.get() <= pc);
+    let after = ranges.partition_point_of_key(|r| r.start.get() <= pc);
     let range = ranges.up_to(after).last().filter(|r| pc < r.end.get())?;
     let record = view.places.get(range.place.index())?;
     let mut innermost = Placed { id: range.place, record };

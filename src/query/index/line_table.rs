@@ -48,7 +48,7 @@ pub fn after(view: &View<'_>, object: ObjectId, pc: u32) -> Option<u32> {
 /// The sequence, or the piece of a long one, that holds an address. Cost: a binary search.
 pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<SequenceRecord> {
     let sequences = view.sequences_of(object);
-    let after = sequences.partition_point(|s| s.start.get() <= pc);
+    let after = sequences.partition_point_of_key(|s| s.start.get() <= pc);
     sequences.up_to(after).iter().rev().take(OVERLAPPING).find(|s| pc < s.end.get())
 }
 

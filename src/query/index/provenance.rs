@@ -64,7 +64,7 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed, found: &Found
     }
     let entry = placed.record.entry;
     let ranges = view.ranges_of(object);
-    let first = ranges.partition_point(|r| r.start < entry);
+    let first = ranges.partition_point_of_key(|r| r.start < entry);
     let name_of = |place: PlaceId| Some(functions::function(view, view.places.get(place.index())?)?.name);
     let own = name_of(placed.id);
     let here = ranges.from(first).iter().take_while(|r| r.start == entry);

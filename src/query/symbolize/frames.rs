@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         let view = self.view;
         let sequence = self.sequence.at(object, pc, || {
             let sequence = line_table::sequence(view, object, pc)?;
-            let after = view.sequences_of(object).partition_point(|s| s.start.get() <= pc);
+            let after = view.sequences_of(object).partition_point_of_key(|s| s.start.get() <= pc);
             let next = view.sequences_of(object).get(after).map_or(u32::MAX, |s| s.start.get());
             Some((sequence, pc..sequence.end.get().min(next)))
         })?;
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         let view = self.view;
         let root = self.root.at(object, pc, || {
             let ranges = view.ranges_of(object);
-            let after = ranges.partition_point(|r| r.start.get() <= pc);
+            let after = ranges.partition_point_of_key(|r| r.start.get() <= pc);
             let next = ranges.get(after).map_or(u32::MAX, |r| r.start.get());
             let Some(range) = ranges.up_to(after).last().filter(|r| pc < r.end.get()) else {
                 return Some((None, pc..next));

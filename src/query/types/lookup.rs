@@ -27,7 +27,7 @@ pub fn find(view: &View<'_>, name: &str) -> Vec<TypeId> {
 pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId> {
     let all = all_named(view);
     let types = view.types.part(all);
-    let first = types.partition_point(|t| view.string(t.name) < name);
+    let first = types.partition_point_of_key(|t| view.string(t.name) < name);
     let same = types.from(first).iter().take_while(|t| view.string(t.name) == name);
     let ids = (first as u32..).map(TypeId::new).zip(same);
     let asked = |t: TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
@@ -42,7 +42,7 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
 /// The types whose name starts with this, sorted by name. Cost: a binary search, and a look at each.
 pub fn starting<'a>(view: &'a View<'a>, start: &[u8]) -> impl Iterator<Item = (TypeId, TypeRecord)> {
     let types = view.types.part(all_named(view));
-    let first = types.partition_point(|t| view.string(t.name) < start);
+    let first = types.partition_point_of_key(|t| view.string(t.name) < start);
     let same = types.from(first).iter().take_while(move |t| view.string(t.name).starts_with(start));
     (first as u32..).map(TypeId::new).zip(same)
 }
@@ -144,7 +144,7 @@ pub(crate) fn has_no_definition(record: &TypeRecord) -> bool {
 /// The positions of the named types, sorted by name.
 pub fn all_named(view: &View<'_>) -> Range<usize> {
     let types = view.types.owners();
-    0..types.partition_point(|t| t.name.get() != 0)
+    0..types.partition_point_of_key(|t| t.name.get() != 0)
 }
 
 /// The debug information's name of a base type as C spells it: `long unsigned int` for `unsigned long`.

@@ -121,7 +121,7 @@ impl Judge<'_, '_> {
     /// The out-of-line placements that start at an address.
     fn places_at(&self, object: ObjectId, pc: u32) -> impl Iterator<Item = PlaceRecord> {
         let ranges = self.view.ranges_of(object);
-        let first = ranges.partition_point(|r| r.start.get() < pc);
+        let first = ranges.partition_point_of_key(|r| r.start.get() < pc);
         let of_range = move |place: usize| self.view.places.get(place).filter(|p| p.entry.get() == pc);
         let starting = ranges.from(first).iter().take_while(move |r| r.start.get() == pc);
         starting.filter_map(move |r| of_range(r.place.index()))

@@ -74,7 +74,7 @@ impl<'a> Found<'a, '_> {
             self.symbol(symbol.name);
         }
         let ranges = view.ranges_of(object);
-        let first = ranges.partition_point(|r| r.start.get() < window.start);
+        let first = ranges.partition_point_of_key(|r| r.start.get() < window.start);
         let near = ranges.from(first.saturating_sub(1));
         for range in near.iter().take_while(|r| r.start.get() < window.end) {
             self.function_of(view, range.place);
@@ -251,7 +251,7 @@ impl<'a> Found<'a, '_> {
             self.symbol(symbol.name);
         }
         let ranges = view.ranges_of(object);
-        let first = ranges.partition_point(|r| r.start.get() < window.start);
+        let first = ranges.partition_point_of_key(|r| r.start.get() < window.start);
         for range in ranges.from(first.saturating_sub(1)).iter() {
             if range.start.get() >= window.end {
                 end = end.min(range.start.get());
