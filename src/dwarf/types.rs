@@ -404,5 +404,7 @@ fn identity(tag: DwTag, name: u64, file: LocalStr, attrs: &Attrs) -> u64 {
 #[inline(always)]
 fn identity_of(tag: DwTag, name: u64, file: LocalStr, line: u64, size: u64) -> u64 {
     let place = u64::from(file.0) << 32 | line & 0xffff_ffff;
-    Key::new(size << 16 | u64::from(tag.0)).with(name).with(place).0
+    // Both are small numbers: unmixed, the larger size of one type made up for the smaller offset of another's name (two of
+    // 5,500 types of Rust without a place, 7.2.6).
+    Key::default().with(size << 16 | u64::from(tag.0)).with(name).with(place).0
 }

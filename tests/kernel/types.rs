@@ -24,6 +24,38 @@ fn types_of_a_newer_kernel_are_laid_out_as_pahole_prints_them() {
     compare(&kernel, &printed);
 }
 
+/// Rust's compiler names pointers after what they lead to, and gives types no place: 7.2.6 had three that led elsewhere.
+#[test]
+fn pointers_of_rust_lead_to_what_they_are_named_after() {
+    installed::on_each(|kernel| {
+        let index = Index::open(&installed::index(kernel)).unwrap_or_else(|e| panic!("{e}"));
+        let view = index.view().unwrap_or_else(|e| panic!("{e}"));
+        let text = |id| String::from_utf8_lossy(view.string(id)).into_owned();
+        let (mut right, mut wrong) = (0, vec![]);
+        for record in view.types.owners().iter().filter(|t| TypeKind::from_u8(t.kind) == TypeKind::Pointer) {
+            let name = text(record.name);
+            let named = name.strip_prefix("*mut ").or_else(|| name.strip_prefix("*const "));
+            let Some(named) = named.filter(|named| !named.contains(['<', '(', '[', '&', '*', '{'])) else {
+                continue;
+            };
+            let Some((_, target)) = record.target.some().and_then(|id| lookup::stripped(&view, id)) else {
+                continue;
+            };
+            let last = named.rsplit("::").next().unwrap_or_default();
+            let found = text(target.name);
+            match found.rsplit("::").next().unwrap_or_default() == last {
+                true => right += 1,
+                false => wrong.push(format!("{name}: {found}")),
+            }
+        }
+        installed::say(&format!(
+            "{}: {right} pointers of Rust lead to what they are named after",
+            kernel.release
+        ));
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", kernel.release);
+    });
+}
+
 /// A struct or union, or a member of one; within another one by its depth.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Line {
