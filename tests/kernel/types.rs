@@ -38,9 +38,8 @@ fn pointers_of_rust_lead_to_what_they_are_named_after() {
             let Some(named) = named.filter(|named| !named.contains(['<', '(', '[', '&', '*', '{'])) else {
                 continue;
             };
-            let Some((_, target)) = record.target.some().and_then(|id| lookup::stripped(&view, id)) else {
-                continue;
-            };
+            let target = record.target.some().and_then(|id| view.types.get(id.index()));
+            let Some(target) = target else { continue };
             let last = named.rsplit("::").next().unwrap_or_default();
             let found = text(target.name);
             match found.rsplit("::").next().unwrap_or_default() == last {
