@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 5;
+pub const VERSION: u32 = crate::VERSION * 100;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
