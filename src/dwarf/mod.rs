@@ -26,6 +26,7 @@ mod source_tree;
 mod split;
 pub mod strings;
 mod type_plan;
+mod type_scopes;
 mod types;
 mod unit;
 

@@ -12,6 +12,7 @@ use super::followers::Followers;
 use super::header::{Fault, UnitHeader};
 use super::strings::{Key, LocalStr, content_hash};
 use super::type_plan::Named;
+use super::type_scopes::{TypeScopes, are_without_place};
 use gimli::constants::*;
 use object::Endian;
 use probeidx_format::types::TypeKind;
@@ -37,6 +38,7 @@ pub struct KnownInBatch {
     by_offset_elsewhere: FxHashMap<u32, u32>,
     /// Named types of the object already met, by [`identity`]. Those without a number here are found by their key.
     met: FxHashMap<u64, u32>,
+    scopes: TypeScopes,
     followers: Followers,
 }
 
@@ -53,6 +55,7 @@ impl KnownInBatch {
         self.by_offset.clear();
         self.by_offset_elsewhere.clear();
         self.met.clear();
+        self.scopes.clear();
         self.followers.leave_object();
     }
 }
@@ -126,7 +129,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             return;
         }
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
-        self.meet(source, offset, identity(tag, name, file, attrs));
+        let scope = self.types.known.scopes.of(&source.unit, offset);
+        self.meet(source, offset, identity(tag, name, file, scope, attrs));
     }
 
     /// Like [`Self::meet_type`], with the entry's attributes still to be read; skips its children.
@@ -141,7 +145,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     ) {
         let unit = &source.unit;
         let sibling = unit.sibling(cursor, abbrev).filter(|_| abbrev.has_children);
-        let plan = unit.abbrevs.type_plan(abbrev).filter(|_| !unit.order.is_big_endian());
+        let plan = unit.abbrevs.type_plan(abbrev).filter(|_| {
+            // A plan leaves the scope out.
+            !unit.order.is_big_endian() && !are_without_place(unit.language)
+        });
         match plan.and_then(|plan| plan.read(cursor.rest())) {
             Some(named) => {
                 cursor.skip(abbrev.length.into());
@@ -169,7 +176,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         if kind.is_some_and(|kind| self.is_expected(kind, file, name, named)) {
             return;
         }
-        let identity = identity_of(abbrev.tag, name.0, file, named.line.into(), named.size.into());
+        let place = u64::from(file.0) << 32 | u64::from(named.line);
+        let identity = identity_of(abbrev.tag, name.0, place, named.size.into());
         if let Some(&known) = self.types.known.met.get(&identity) {
             self.types.known.followers.met(known);
             return;
@@ -279,7 +287,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let declared = attrs.flag(Slot::Declaration);
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
         let is_common = has_inside && !declared && attrs.get(Slot::Encoding).is_none();
-        let identity = name.filter(|_| is_common).map(|name| identity(abbrev.tag, name.0, file, attrs));
+        let scope = self.types.known.scopes.of(&source.unit, offset);
+        let identity =
+            name.filter(|_| is_common).map(|name| identity(abbrev.tag, name.0, file, scope, attrs));
         if let Some(identity) = identity
             && let Some(&known) = self.types.known.met.get(&identity)
             && known != NO_TYPE
@@ -305,7 +315,12 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         };
         facts.key = described_key(kind, name_bytes, facts.size, facts.encoding, declared);
         if named && (has_inside || kind == TypeKind::Base) {
-            facts.key = with_place(facts.key, (self.batch.strings.hash(facts.file), facts.line));
+            let place = if scope == 0 || declared || !has_inside {
+                self.batch.strings.hash(facts.file)
+            } else {
+                scope
+            };
+            facts.key = with_place(facts.key, (place, facts.line));
             if let Some(&known) = self.types.known.by_key.get(&facts.key) {
                 self.types.known.met.extend(identity.map(|identity| (identity, known)));
                 return Some(known);
@@ -395,15 +410,15 @@ fn with_place(key: Key, (file, line): (u64, u32)) -> Key {
     key.with(file).with(line.into())
 }
 
-/// A hash of what identifies a named type within an object: its tag, name, file, line and size.
-fn identity(tag: DwTag, name: u64, file: LocalStr, attrs: &Attrs) -> u64 {
+/// A hash of what identifies a named type within an object: its tag, name, size, and file and line or scope.
+fn identity(tag: DwTag, name: u64, file: LocalStr, scope: u64, attrs: &Attrs) -> u64 {
     let number = |slot| attrs.get(slot).unwrap_or(0);
-    identity_of(tag, name, file, number(Slot::DeclLine), number(Slot::ByteSize))
+    let place = u64::from(file.0) << 32 | number(Slot::DeclLine) & 0xffff_ffff;
+    identity_of(tag, name, if scope == 0 { place } else { scope }, number(Slot::ByteSize))
 }
 
 #[inline(always)]
-fn identity_of(tag: DwTag, name: u64, file: LocalStr, line: u64, size: u64) -> u64 {
-    let place = u64::from(file.0) << 32 | line & 0xffff_ffff;
+fn identity_of(tag: DwTag, name: u64, place: u64, size: u64) -> u64 {
     // Both are small numbers: unmixed, the larger size of one type made up for the smaller offset of another's name (two of
     // 5,500 types of Rust without a place, 7.2.6).
     Key::default().with(size << 16 | u64::from(tag.0)).with(name).with(place).0

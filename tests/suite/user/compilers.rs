@@ -134,3 +134,19 @@ fn rust_programs() {
         }
     }
 }
+
+/// They have no place in the source, and the same name and size: what they lie in tells them apart.
+#[test]
+fn types_of_rust_are_those_of_their_modules() {
+    let place = Place::new();
+    let flags = ["-C", "opt-level=2", "-C", "codegen-units=1"];
+    let Some(program) = compile(&place.path("bin"), "rustc", &flags, "modules.rs") else { return };
+    place.index(&program);
+    let read = |function: &str| {
+        let spec = format!("process(\"program\").function(\"{function}\")");
+        let resolved = place.resolve(&[&spec, "inner->a"]);
+        resolved[0]["vars"][0]["location"].as_str().unwrap_or_default().to_owned()
+    };
+    let offsets = ["first", "second"].map(|function| read(function).split('(').next().unwrap().to_owned());
+    assert_eq!(offsets, ["+0", "+8"]);
+}
