@@ -24,17 +24,18 @@ impl OpenStores {
     /// The largest number of open stores.
     const MOST: usize = 16;
 
-    /// Opens the index at this path, or the kernel of a store that it names.
+    /// Opens the index at this path, or the kernel of a store that it names. All kernels of a store share its mapping: what
+    /// one question has brought into memory costs the next no page fault.
     ///
     /// # Errors
     /// Those of [`Index::open`].
     pub fn index(&self, path: &Path) -> Result<Index> {
-        let folder = path.parent().filter(|folder| store::is_store(folder) && !path.exists());
-        match folder.and_then(|folder| Some((folder, std::fs::metadata(folder.join(store::MANIFEST)).ok()?)))
-        {
-            Some((folder, manifest)) => Index::of_store(&*self.store(folder, Stamp::of(&manifest))?, path),
-            None => Index::open(path),
-        }
+        Index::open_with(path, |path| {
+            let folder = path.parent().filter(|folder| store::is_store(folder));
+            let manifest = folder.and_then(|folder| std::fs::metadata(folder.join(store::MANIFEST)).ok());
+            let Some((folder, manifest)) = folder.zip(manifest) else { return Ok(None) };
+            self.store(folder, Stamp::of(&manifest))?.kernel_named_by(path).map(Some)
+        })
     }
     /// The store in a folder, whose manifest is the file of this stamp or a newer one.
     fn store(&self, folder: &Path, stamp: Stamp) -> Result<Arc<Store>> {

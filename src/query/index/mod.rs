@@ -13,7 +13,7 @@ pub mod symbols;
 pub mod user_object;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mapping::{Kept, Mapping};
-use crate::store::{self, Store};
+use crate::store;
 use probeidx_format::id::ObjectId;
 
 use probeidx_format::View;
@@ -37,10 +37,17 @@ impl Index {
     /// # Errors
     /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexTooOld`], [`ErrorKind::IndexTooNew`], [`ErrorKind::IndexDamaged`].
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, store::kernel_at)
+    }
+    /// As [`open`](Self::open), given how a kernel of a store is opened by its path.
+    pub(crate) fn open_with(
+        path: &Path,
+        kernel_at: impl FnOnce(&Path) -> Result<Option<Kept>>,
+    ) -> Result<Self> {
         let mapped = Mapping::open(path);
         if mapped.is_err()
             && !path.exists()
-            && let Some(kernel) = store::kernel_at(path)?
+            && let Some(kernel) = kernel_at(path)?
         {
             return Ok(Self { source: Source::Stored(kernel), path: path.to_owned() });
         }
@@ -48,14 +55,6 @@ impl Index {
         let index = Self { source: Source::File(mapping), path: path.to_owned() };
         index.view()?.check_owners().map_err(|e| index.error(e))?;
         Ok(index)
-    }
-    /// A kernel of a store that is open, by the path that names it. All that are opened by one store share its mapping: what
-    /// one question has brought into memory costs the next no page fault.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexDamaged`].
-    pub fn of_store(store: &Store, path: &Path) -> Result<Self> {
-        Ok(Self { source: Source::Stored(store.kernel_named_by(path)?), path: path.to_owned() })
     }
     /// The tables of the index. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
