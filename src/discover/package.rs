@@ -54,7 +54,11 @@ pub fn release_of_package(path: &Path) -> Result<Option<String>> {
         let path = path.join(member);
         let beside = || {
             let name = member.file_name()?.to_str()?;
-            let release = name.strip_prefix("config-").or_else(|| name.strip_prefix("System.map-"))?;
+            let release = match name {
+                // Debian's, from 7.0 on: `usr/lib/modules/RELEASE/config` in linux-base.
+                "config" | "System.map" => member.parent()?.file_name()?.to_str()?,
+                _ => name.strip_prefix("config-").or_else(|| name.strip_prefix("System.map-"))?,
+            };
             release.starts_with(|c: char| c.is_ascii_digit()).then(|| release.to_owned())
         };
         name::role(&path).and_then(|role| name::release(&path, role)).or_else(beside)

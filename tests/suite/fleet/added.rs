@@ -11,7 +11,10 @@ fn packages(folder: &Path, at: usize, release: &str) -> [PathBuf; 2] {
         (format!("usr/lib/debug/boot/System.map-{release}"), vec![b'x'; 100_000]),
         (format!("usr/lib/debug/boot/vmlinux-{release}"), vmlinux),
     ];
-    let shipped = vec![(format!("boot/config-{release}"), b"CONFIG_KPROBES=y\n".to_vec())];
+    // Debian has it in a package with the modules' lists from 7.0 on.
+    let config =
+        if at == 2 { format!("usr/lib/modules/{release}/config") } else { format!("boot/config-{release}") };
+    let shipped = vec![(config, b"CONFIG_KPROBES=y\nCONFIG_CC_VERSION_TEXT=\"gcc 12.2.0\"\n".to_vec())];
     // By their names, packages of several kernels are mixed.
     let write = |name: String, bytes: &[u8]| {
         let path = folder.join(name);
@@ -53,15 +56,18 @@ fn packages_of_several_kernels_are_added_one_kernel_after_the_other() {
     let said = add(store.path(), &[mirror.path()]).found();
     assert_eq!(said.lines().count(), 3, "{said}");
     assert_eq!(kernels(store.path()), RELEASES);
+    let listed = run_in(store.path(), ["fleet", "list"]).found();
+    assert!(listed.lines().all(|line| line.ends_with("gcc 12.2.0")), "{listed}");
     // What is answered is what an index made of the packages answers, and the configuration is the kernel's own.
     let of = |at: usize, what: &str| mirror.path().join(format!("{what}-{at}.deb"));
-    let built =
-        run_in(indexes.path(), ["build".as_ref(), of(1, "debug").as_os_str(), of(1, "image").as_os_str()]);
-    built.found();
-    for question in [&["resolve", "clamp_value", "--json"][..], &["find", "*"], &["tapset", "--json"]] {
-        let asked = [question, &["--kernel", RELEASES[1]]].concat();
-        let [stored, own] = [&store, &indexes].map(|db| run_in(db.path(), &asked));
-        assert_eq!((stored.out, stored.code), (own.out, own.code), "{question:?}");
+    for (at, release) in [1, 2].map(|at| (at, RELEASES[at])) {
+        let parts = ["debug", "image"].map(|what| of(at, what));
+        run_in(indexes.path(), ["build".as_ref(), parts[0].as_os_str(), parts[1].as_os_str()]).found();
+        for question in [&["resolve", "clamp_value", "--json"][..], &["find", "*"], &["tapset", "--json"]] {
+            let asked = [question, &["--kernel", release]].concat();
+            let [stored, own] = [&store, &indexes].map(|db| run_in(db.path(), &asked));
+            assert_eq!((stored.out, stored.code), (own.out, own.code), "{release}: {question:?}");
+        }
     }
     // What all say is said once.
     let missing = run_in(store.path(), ["find", "clamp_valeu", "--kernel", "*"]);
