@@ -10,6 +10,7 @@ use probeidx_format::details::{CallSite, Range};
 use probeidx_format::id::{ObjectId, PlaceId, StrId, UnitId};
 use probeidx_format::lines::{self, Rows};
 use probeidx_format::record::{SectionRecord, SequenceRecord, SymbolRecord};
+use std::cell::OnceCell;
 
 /// What is known about an address.
 #[derive(Clone, Debug)]
@@ -107,8 +108,8 @@ impl<'a> Cursor<'a> {
         self.look_up(object, pc, true)
     }
 
-    /// Looks up an address without its line: that of the innermost function is unknown then, and whether it is a recommended
-    /// location. Cost: half.
+    /// Looks up an address without lines: those within functions are unknown then, and whether it is a recommended location.
+    /// Cost: half.
     pub fn functions_at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
         self.look_up(object, pc, false)
     }
@@ -124,7 +125,7 @@ impl<'a> Cursor<'a> {
         chain.clear();
         let row = if is_code && with_line { self.row(object, pc) } else { None };
         if is_code {
-            self.levels(object, pc, &mut chain);
+            self.levels(object, pc, with_line, &mut chain);
         }
         if let (true, true, Some(held)) = (is_code, chain.is_empty(), held)
             && symbols::is_code(view, object, held.record)
@@ -181,7 +182,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The functions at an address, innermost first.
-    fn levels(&mut self, object: ObjectId, pc: u32, chain: &mut Vec<Level<'a>>) {
+    fn levels(&mut self, object: ObjectId, pc: u32, with_line: bool, chain: &mut Vec<Level<'a>>) {
         let view = self.view;
         let root = self.root.at(object, pc, || {
             let ranges = view.ranges_of(object);
@@ -199,7 +200,7 @@ impl<'a> Cursor<'a> {
             Some(function) if function.root.id == root.id => function,
             none => none.insert(Function::read(self.view, object, root)),
         };
-        function.levels(self.view, pc, chain);
+        function.levels(self.view, pc, with_line, chain);
     }
 }
 
@@ -269,7 +270,8 @@ impl<'a> Walk<'a> {
 /// An out-of-line function with everything inlined into it.
 struct Function {
     root: Placed,
-    unit: UnitId,
+    /// Found when a line is asked for.
+    unit: OnceCell<UnitId>,
     instances: Vec<Instance>,
     ranges: Vec<Range>,
 }
@@ -288,7 +290,7 @@ struct Instance {
 
 impl Function {
     fn read(view: &View<'_>, object: ObjectId, root: Placed) -> Self {
-        let mut own = Self { root, unit: view.unit_of_place(root.id), instances: vec![], ranges: vec![] };
+        let mut own = Self { root, unit: OnceCell::new(), instances: vec![], ranges: vec![] };
         let first = root.id.index() + 1;
         let places = view.places.part(first..view.places_of(object).end);
         for (record, id) in places.iter().zip(first as u32..) {
@@ -316,7 +318,7 @@ impl Function {
     }
 
     /// Of sibling copies that hold the address, the first counts.
-    fn levels<'a>(&self, view: &View<'a>, pc: u32, chain: &mut Vec<Level<'a>>) {
+    fn levels<'a>(&self, view: &View<'a>, pc: u32, with_line: bool, chain: &mut Vec<Level<'a>>) {
         let (mut innermost, mut at, mut end) = (0, 0, self.instances.len());
         while at < end {
             let instance = &self.instances[at];
@@ -334,8 +336,10 @@ impl Function {
             let instance = innermost.checked_sub(1).map(|at| &self.instances[at as usize]);
             chain.push(level(view, instance.map_or(self.root, |i| i.placed), position));
             let Some(instance) = instance else { break };
-            position = instance.call.map_or((StrId::new(0), 0, 0), |call| {
-                let file = view.unit_file(self.unit, call.file);
+            let call = instance.call.filter(|_| with_line);
+            position = call.map_or((StrId::new(0), 0, 0), |call| {
+                let file =
+                    view.unit_file(*self.unit.get_or_init(|| view.unit_of_place(self.root.id)), call.file);
                 (file, view.line(file, call.line), call.column)
             });
             innermost = instance.outer;
