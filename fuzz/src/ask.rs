@@ -66,6 +66,7 @@ pub fn ask(index: &Path, command: &Command, asked: Asked<'_>) -> Answer {
         json: asked.json,
         color: false,
         terminal: false,
+        is_dumb: true,
         quiet: false,
         verbose: 1,
         session: Session::Request(Arc::new(request)),

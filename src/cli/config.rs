@@ -29,6 +29,8 @@ pub struct Config {
     pub color: bool,
     /// Whether stdout and stderr are both a terminal.
     pub terminal: bool,
+    /// Whether the terminal knows no commands that move its cursor.
+    pub is_dumb: bool,
     /// No suggestions, warnings or progress.
     pub quiet: bool,
     /// The level of verbosity.
@@ -119,6 +121,7 @@ impl Config {
             json: asked.json,
             color: asked.color == When::Always,
             terminal: false,
+            is_dumb: true,
             quiet: asked.quiet || self.quiet,
             verbose: asked.verbose,
             session,
@@ -126,7 +129,7 @@ impl Config {
     }
 
     fn merge(global: &Global, environment: Environment) -> Result<Self> {
-        let Environment { db, cache, home, no_color, terminal } = environment;
+        let Environment { db, cache, home, no_color, term, terminal } = environment;
         let given = |value: Option<OsString>| value.filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = given(cache).filter(|path| path.is_absolute());
         let named = global.db.clone().or_else(|| given(db));
@@ -152,6 +155,7 @@ impl Config {
             json: global.json,
             color,
             terminal,
+            is_dumb: term.is_none_or(|term| term.is_empty() || term == "dumb"),
             quiet: global.quiet,
             verbose: global.verbose,
             session: Session::default(),
@@ -182,6 +186,7 @@ struct Environment {
     cache: Option<OsString>,
     home: Option<OsString>,
     no_color: Option<OsString>,
+    term: Option<OsString>,
     terminal: bool,
 }
 
@@ -193,6 +198,7 @@ impl Environment {
             cache: variable("XDG_CACHE_HOME"),
             home: variable("HOME"),
             no_color: variable("NO_COLOR"),
+            term: variable("TERM"),
             terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal(),
         }
     }

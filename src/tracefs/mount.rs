@@ -125,17 +125,54 @@ mod tests {
         assert!(Tracefs::find(folder.path()).unwrap().path("trace").ends_with("debug/tracing/trace"));
     }
 
+    /// What is said of a refusal, and what to do.
+    fn said(root: &Path, errno: i32) -> String {
+        let error = refused(
+            root,
+            Path::new("/t/dynamic_events"),
+            "write 'y'",
+            &std::io::Error::from_raw_os_error(errno),
+        );
+        format!("{error}\n{}", error.remedy().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_missing_right_is_said_with_the_command_that_grants_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for errno in [libc::EACCES, libc::EPERM] {
+            let said = said(folder.path(), errno);
+            for part in [
+                "/t/dynamic_events",
+                "cannot write 'y'",
+                "root",
+                "CAP_DAC_OVERRIDE and CAP_SYSLOG",
+                "sudo setcap cap_dac_override,cap_syslog+ep \"$(command -v probeidx)\"",
+            ] {
+                assert!(said.contains(part), "{errno}: {said}");
+            }
+        }
+        let read_only = said(folder.path(), libc::EROFS);
+        assert!(read_only.contains("run it on the host, or mount it for writing"), "{read_only}");
+        let other = said(folder.path(), libc::EBUSY);
+        assert!(!other.contains("setcap") && !other.contains("root"), "{other}");
+    }
+
     #[test]
     fn lockdown_is_told_apart_from_a_missing_right() {
         let folder = tempfile::tempdir().unwrap();
-        let denied = || std::io::Error::from(Io::PermissionDenied);
-        let said = |error: &Error| error.to_string();
-        let plain = refused(folder.path(), Path::new("/x"), "write 'y'", &denied());
-        assert!(said(&plain).contains("setcap"), "{plain}");
         let security = folder.path().join("sys/kernel/security");
         std::fs::create_dir_all(&security).unwrap();
-        std::fs::write(security.join("lockdown"), "none integrity [confidentiality]\n").unwrap();
-        let locked = refused(folder.path(), Path::new("/x"), "write 'y'", &denied());
-        assert!(said(&locked).contains("lockdown=integrity"), "{locked}");
+        // Only confidentiality closes tracefs.
+        for (text, is_closed) in [
+            ("none integrity [confidentiality]\n", true),
+            ("none [integrity] confidentiality\n", false),
+            ("[none] integrity confidentiality\n", false),
+        ] {
+            std::fs::write(security.join("lockdown"), text).unwrap();
+            let said = said(folder.path(), libc::EPERM);
+            assert_eq!(said.contains("closes tracefs even to root"), is_closed, "{said}");
+            assert_eq!(said.contains("lockdown=integrity"), is_closed, "{said}");
+            assert_eq!(said.contains("setcap"), !is_closed, "{said}");
+        }
     }
 }

@@ -72,6 +72,12 @@ impl Kernel {
         is_known
     }
 
+    /// The first two numbers of its release.
+    pub fn version(&self) -> (u64, u64) {
+        let numbers = numbers(&self.release);
+        (numbers[0], numbers.get(1).copied().unwrap_or_default())
+    }
+
     /// Whether `scripts/built-kernels` built it, without modules and with no more than it needs: its
     /// headers are the tree in which it was linked.
     pub fn is_own_build(&self) -> bool {

@@ -46,7 +46,8 @@ pub struct Trace {
     /// Only events of threads with this name
     #[arg(long, value_name = "NAME")]
     pub comm: Option<String>,
-    /// Only events of the processes that are in this cgroup at the start, and of those that they start
+    /// Only events of the processes in this cgroup and of those that they start; of those that are moved into it later, from a
+    /// tenth of a second on
     #[arg(long, value_name = "PATH", conflicts_with = "pid")]
     pub cgroup: Option<PathBuf>,
     /// End after this time: 10s, 500ms, 2m

@@ -13,6 +13,7 @@ use crate::query::spec::{ModuleScope, Spec};
 use crate::query::trace::Plan;
 use crate::query::trace::filter::Condition;
 use crate::query::trace::plan::{Asked, Planner};
+use crate::tracefs::features::Features;
 use crate::tracefs::mount::Tracefs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +95,7 @@ pub fn plan(
             group: question.group,
             running: overlay.as_ref(),
             has_event: if is_seen { Some(&has_event) } else { None },
+            has_fprobes: is_seen.then(|| Features::of(tracefs).fprobes),
         };
         let mut found = false;
         for spec in &specs {
@@ -176,4 +178,51 @@ fn find(live: &Live, config: &Config) -> Result<(PathBuf, Arc<Index>)> {
         Error::new(ErrorKind::Mismatch, what).at(&path)
     })?;
     Ok((path, index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Global;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        trace: Trace,
+    }
+
+    fn refusal(kernel: Option<&str>, arguments: &[&str]) -> Error {
+        let folder = tempfile::tempdir().unwrap();
+        let global = Global {
+            db: Some(folder.path().to_owned()),
+            kernel: kernel.map(str::to_owned),
+            ..Global::default()
+        };
+        let config = Config::new(&global).unwrap();
+        let live = Live { release: "6.1.0-none".to_owned(), ..Live::default() };
+        let args = Line::parse_from([&["trace", "vfs_read"], arguments].concat()).trace;
+        running(&live, &args, &config).err().unwrap()
+    }
+
+    #[test]
+    fn nothing_is_built_if_that_is_not_wanted() {
+        for option in ["--no-build", "--dry-run"] {
+            let error = refusal(None, &[option]);
+            assert_eq!(error.kind(), ErrorKind::NoIndex, "{option}: {error}");
+            assert!(error.message().contains("kernel 6.1.0-none is not indexed"), "{error}");
+            assert_eq!(error.remedy(), Some("run: probeidx build 6.1.0-none"), "{option}");
+        }
+        // It is tried, and there is no such kernel.
+        let error = refusal(None, &[]);
+        assert!(error.to_string().contains("6.1.0-none"), "{error}");
+        assert_ne!(error.remedy(), Some("run: probeidx build 6.1.0-none"), "{error}");
+    }
+
+    #[test]
+    fn only_the_kernel_that_runs_is_traced() {
+        let error = refusal(Some("5.10.0-other"), &[]);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.message().contains("6.1.0-none, not 5.10.0-other"), "{error}");
+    }
 }

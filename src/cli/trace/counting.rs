@@ -5,7 +5,9 @@
 //! variable in which a trigger keeps the time of an entry is one for each task, so that calls within calls of the same
 //! function would be wrong. Then it is counted from records.
 use super::guard::Guard;
+use super::only::Members;
 use super::records::{Happened, Records};
+use super::redraw::{self, Redraw};
 use super::session::Session;
 use super::signals::Ending;
 use super::steps::Steps;
@@ -89,7 +91,12 @@ pub fn run(
     let is_last = || ending.is_asked() || end.is_some_and(|end| Instant::now() >= end);
     let mut shown = begin;
     let is_live = std::io::stdout().is_terminal() && !session.config.json;
-    let mut show = |counts: &Counts<'_>, is_end: bool, out: &mut dyn Write| {
+    let mut redraw = Redraw::default();
+    // `is_alone`: whether nothing was written since the last table.
+    let mut show = |counts: &Counts<'_>, is_end: bool, is_alone: bool, out: &mut dyn Write| {
+        if !is_alone {
+            redraw.forget();
+        }
         if !is_end && (!is_live || shown.elapsed() < LIVE) {
             return Ok(());
         }
@@ -99,7 +106,10 @@ pub fn run(
             let _ = writeln!(text, "\nafter {} s", begin.elapsed().as_secs());
         }
         counts.print(session.config.json, names, &mut text);
-        out.write_all(&text).and_then(|()| out.flush()).map_err(failed)
+        let size = if is_live && !session.config.is_dumb { redraw::size() } else { None };
+        let [before, behind] = redraw.around(&String::from_utf8_lossy(&text), size, is_end);
+        let written = redraw::command(&before).and_then(|()| out.write_all(&text)).and_then(|()| out.flush());
+        written.and_then(|()| redraw::command(&behind)).map_err(failed)
     };
     if kernel {
         session.tell_start();
@@ -107,11 +117,11 @@ pub fn run(
             std::thread::sleep(PAUSE);
             if is_live {
                 counts.read(planted);
-                show(&counts, false, out)?;
+                show(&counts, false, true, out)?;
             }
         }
         counts.read(planted);
-        show(&counts, true, out)?;
+        show(&counts, true, true, out)?;
         return Ok(Outcome::Done);
     }
     let mut reader = Reader::open(&planted.instance.folder())?;
@@ -120,7 +130,9 @@ pub fn run(
     super::session::start(planted, steps)?;
     session.tell_start();
     let mut guard = Guard::new(plan.events.len(), session.args.max_rate, Instant::now());
+    let mut members = Members::new(session.args, session.threads);
     loop {
+        members.add_to(&planted.instance);
         let is_last = is_last() || guard.is_all_off();
         if is_last {
             planted.instance.record(false)?;
@@ -134,17 +146,16 @@ pub fn run(
                 counts.add(&happened, &records_copy(&happened, plan));
             });
         })?;
-        session.turn_off(planted, &mut guard)?;
+        let is_alone = !session.turn_off(planted, &mut guard)?;
         if is_last && !found.is_more {
-            break;
+            show(&counts, true, is_alone, out)?;
+            return Ok(Outcome::Done);
         }
-        show(&counts, false, out)?;
+        show(&counts, false, is_alone, out)?;
         if !is_last {
             reader.wait(None)?;
         }
     }
-    show(&counts, true, out)?;
-    Ok(Outcome::Done)
 }
 
 /// The position of a record's copy among those of its event.

@@ -5,6 +5,7 @@ mod guard;
 mod only;
 mod printer;
 mod records;
+mod redraw;
 mod session;
 mod signals;
 mod steps;
@@ -106,7 +107,7 @@ pub fn run(args: &Trace, config: &Config, out: &mut dyn Write) -> Result<Outcome
     }
     summary(&chosen.plan).iter().for_each(|line| note(config, line));
     let steps = Steps::of(&chosen.plan, &threads, args.stack);
-    let running = Session { tracefs: &tracefs, chosen: &chosen, args, config };
+    let running = Session { tracefs: &tracefs, chosen: &chosen, args, config, threads: &threads };
     match &chosen.kernel {
         Some((index, live)) => {
             let view = index.view()?;

@@ -2,7 +2,7 @@
 use super::chosen::Chosen;
 use super::counting::{self, What};
 use super::guard::Guard;
-use super::only;
+use super::only::{self, Members};
 use super::printer::{Form, Printer};
 use super::records::{Happened, Records};
 use super::signals::Ending;
@@ -34,6 +34,8 @@ pub struct Session<'s> {
     pub args: &'s Trace,
     /// Where notes go.
     pub config: &'s Config,
+    /// The threads that are traced; all if it is empty.
+    pub threads: &'s [u32],
 }
 
 /// What happened, in numbers.
@@ -102,6 +104,7 @@ impl Session<'_> {
         let end = self.args.duration.and_then(|time| begin.checked_add(time));
         let mut guard = Guard::new(count, self.args.max_rate, begin);
         let mut seen = Seen::default();
+        let mut members = Members::new(self.args, self.threads);
         let output = std::io::stdout();
         let pipe = is_pipe().then(|| output.as_fd());
         loop {
@@ -110,6 +113,7 @@ impl Session<'_> {
             if is_last {
                 instance.record(false)?;
             }
+            members.add_to(instance);
             records.refresh();
             let found = self.read(&mut reader, &mut records, &mut printer, &mut guard, &mut seen, is_last)?;
             printer.flush()?;
@@ -167,19 +171,20 @@ impl Session<'_> {
         note(self.config, &format!("tracing {count} event{plural}; Ctrl-C ends it"));
     }
 
-    /// Turns off what happens too often, and says so. After each reading.
+    /// Turns off what happens too often, and says so; returns whether it said anything. After each reading.
     ///
     /// # Errors
     /// That of turning an event off.
-    pub fn turn_off(&self, planted: &Planted, guard: &mut Guard) -> Result<()> {
-        for event in guard.exceeded(Instant::now()) {
-            let event = &self.chosen.plan.events[event];
+    pub fn turn_off(&self, planted: &Planted, guard: &mut Guard) -> Result<bool> {
+        let exceeded = guard.exceeded(Instant::now());
+        for event in &exceeded {
+            let event = &self.chosen.plan.events[*event];
             planted.instance.disable(&folder(event))?;
             let most = self.args.max_rate;
             let what = format!("{} happens more than {most} times a second and is turned off", event.subject);
             note(self.config, &format!("{what}; ask for less with --if, or for more with --max-rate"));
         }
-        Ok(())
+        Ok(!exceeded.is_empty())
     }
 
     fn is_enough(&self, seen: &Seen) -> bool {

@@ -1,6 +1,9 @@
 //! What is written to tracefs, in order.
 use crate::query::trace::Plan;
 
+/// The threads that are written at once: the kernel takes less than a page.
+pub const THREADS: usize = 200;
+
 /// The writes of a session behind the definitions.
 pub struct Steps {
     /// The name of a file in the instance, and the text.
@@ -23,8 +26,7 @@ impl Steps {
             // Threads and processes that are started later (4.16).
             writes.push(("options/event-fork".to_owned(), "1".to_owned()));
         }
-        // The kernel takes less than a page in one write.
-        for some in threads.chunks(200) {
+        for some in threads.chunks(THREADS) {
             let some: Vec<String> = some.iter().map(u32::to_string).collect();
             writes.push(("set_event_pid".to_owned(), some.join(" ")));
         }

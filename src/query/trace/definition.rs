@@ -9,7 +9,7 @@ use std::collections::HashSet;
 const LONGEST_NAME: usize = 63;
 
 /// The kernel's limit for a definition (`trace_parse_run_command`, kernel/trace/trace.c).
-const LONGEST_LINE: usize = 4094;
+pub(super) const LONGEST_LINE: usize = 4094;
 
 /// The definition of a probe at one place that fetches these values: `p:probeidx/do_open _text+3543965`. By default the
 /// event is named after the function.

@@ -1,4 +1,5 @@
 //! From specs to what is planted: every placement that the kernel takes, each with its own fetch arguments.
+mod fprobe;
 mod tracepoint;
 mod values;
 mod words;
@@ -33,6 +34,8 @@ pub struct Asked<'w> {
     pub running: Option<&'w Overlay<'w>>,
     /// Whether the kernel has an event, given its system and name; if `None`, the index decides.
     pub has_event: Option<&'w HasEvent<'w>>,
+    /// Whether the kernel has fprobe events; if `None`, the index decides.
+    pub has_fprobes: Option<bool>,
 }
 
 /// Makes a plan, spec after spec.
@@ -42,6 +45,8 @@ pub struct Planner<'w> {
     names: Names,
     functions: FxHashMap<FunctionKey, OfFunction>,
     plan: Plan,
+    /// For each event of one place, the fprobe that can stand for it.
+    fprobes: FxHashMap<usize, (Kind, String)>,
     /// The arguments of the user that were found to be variables somewhere.
     known: FxHashSet<String>,
     /// Whether no values are read.
@@ -67,8 +72,8 @@ impl<'w> Planner<'w> {
     /// Records of which `condition` does not hold are none.
     pub fn new(arguments: &'w [Argument], condition: Option<&'w Condition>) -> Self {
         let (names, functions) = (Names::default(), FxHashMap::default());
-        let (plan, known) = (Plan::default(), FxHashSet::default());
-        Self { arguments, condition, names, functions, plan, known, is_without_values: false }
+        let (plan, fprobes, known) = (Plan::default(), FxHashMap::default(), FxHashSet::default());
+        Self { arguments, condition, names, functions, plan, fprobes, known, is_without_values: false }
     }
 
     /// No values are read but those that the condition needs.
@@ -135,7 +140,8 @@ impl<'w> Planner<'w> {
     ///
     /// # Errors
     /// [`ErrorKind::NoMatch`] for an argument that is a variable nowhere.
-    pub fn finish(self) -> Result<Plan> {
+    pub fn finish(mut self) -> Result<Plan> {
+        self.plant_fprobes();
         let compared = self.condition.map(Condition::arguments).unwrap_or_default();
         let mut all = self.arguments.iter().chain(compared);
         let is_empty = self.plan.events.is_empty() && self.plan.left_out.is_empty();
@@ -147,6 +153,20 @@ impl<'w> Planner<'w> {
                 Err(error.hint("to see what there is: probeidx resolve SPEC --locals"))
             }
             None => Ok(self.plan),
+        }
+    }
+
+    /// Puts fprobes in the place of kprobes, if that is worth while. All probes of an event are of one kind.
+    fn plant_fprobes(&mut self) {
+        if self.fprobes.len() > fprobe::MOST {
+            return;
+        }
+        for (at, (kind, line)) in self.fprobes.drain() {
+            let event = &mut self.plan.events[at];
+            if let [only] = &mut event.copies[..] {
+                event.kind = kind;
+                only.definition = Some(line);
+            }
         }
     }
 
@@ -220,6 +240,12 @@ impl<'w> Planner<'w> {
             line.replace_range(..1, &format!("r{most}"));
         }
         of.addresses.insert(address);
+        let fprobe = match fetched.maxactive {
+            None if fprobe::are_cheaper(view, asked.has_fprobes) => {
+                fprobe::line(view, p, is_return, &values.all, asked.group, &name)
+            }
+            _ => None,
+        };
         let at = match of.events.get(&name) {
             Some(at) => *at,
             None => {
@@ -242,6 +268,9 @@ impl<'w> Planner<'w> {
                 self.plan.events.len() - 1
             }
         };
+        if let Some(fprobe) = fprobe.filter(|_| self.plan.events[at].copies.is_empty()) {
+            self.fprobes.insert(at, fprobe);
+        }
         self.plan.events[at].copies.push(Copy {
             definition: Some(line),
             is_certain: reason.is_none(),

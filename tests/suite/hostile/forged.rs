@@ -65,6 +65,7 @@ pub fn answer(index: &Path, question: &Command) -> Option<Vec<String>> {
         json: true,
         color: false,
         terminal: false,
+        is_dumb: true,
         quiet: false,
         verbose: 0,
         session: Session::Request(Arc::new(session::Request::default())),

@@ -14,12 +14,20 @@ const OTHERS: [Flags; 2] = [&["-DCALL_OPS"], &["-DSMALL_EXCEPTIONS"]];
 
 /// Compiles and indexes a kernel with a module; `None` where that is not possible here, which is said.
 fn kernel(flags: Flags, config: &str) -> Option<Indexed> {
-    let tree = compile(flags)?;
+    kernel_called("6.1.0-arm", flags, config)
+}
+
+fn kernel_called(release: &str, flags: Flags, config: &str) -> Option<Indexed> {
+    let tree = compile_as(release, flags)?;
     tree.file(".config", config.as_bytes());
     Some(index(tree))
 }
 
 fn compile(flags: Flags) -> Option<Tree> {
+    compile_as("6.1.0-arm", flags)
+}
+
+fn compile_as(release: &str, flags: Flags) -> Option<Tree> {
     for tool in ["clang", "ld.lld"] {
         if !Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success()) {
             skipped(&format!("arm64: {tool} cannot be started"));
@@ -37,16 +45,17 @@ fn compile(flags: Flags) -> Option<Tree> {
     run_all(["kernel", "module"].map(|name| {
         let mut c = tool("clang");
         c.args(["--target=aarch64-linux-gnu", "-march=armv8.5-a"]).args(flags);
+        c.arg(format!("-DRELEASE=\"{release}\""));
         c.args(["-c", &format!("{name}.S"), "-o"]).arg(object(name));
         c
     }));
-    let modules = tree.path().join("lib/modules/6.1.0-arm/kernel");
+    let modules = tree.path().join(format!("lib/modules/{release}/kernel"));
     std::fs::create_dir_all(&modules).unwrap();
     // The image is moved when it starts, as the kernel's own: its pointers are in `.rela.dyn`.
     let mut vmlinux = tool("ld.lld");
     vmlinux.args(["-pie", "--no-dynamic-linker", "-Bsymbolic", "-z", "notext", "--no-apply-dynamic-relocs"]);
     vmlinux.args(["--build-id=sha1", "-T", "kernel.lds", "-o"]);
-    vmlinux.arg(tree.path().join("vmlinux-6.1.0-arm")).arg(object("kernel"));
+    vmlinux.arg(tree.path().join(format!("vmlinux-{release}"))).arg(object("kernel"));
     let mut module = tool("ld.lld");
     module.args(["-r", "--build-id=sha1", "-o"]).arg(modules.join("places.ko")).arg(object("module"));
     run_all([vmlinux, module]);
@@ -250,4 +259,26 @@ fn a_lost_table_leaves_it_open() {
     assert!(built.err.contains("__mcount_loc"), "{built:?}");
     assert_eq!(kernel.says("vmlinux:plain", "kprobe"), "undecided");
     assert_eq!(kernel.says("blocked", "kprobe"), "blacklist");
+}
+
+/// What `trace` plants.
+fn planted(indexed: &Indexed, spec: &str) -> String {
+    let run = indexed.run(&["trace", spec, "--dry-run", "--kernel", "*"]).found();
+    let line = run.lines().find(|line| line.contains("dynamic_events")).unwrap_or_default();
+    line.split('\'').nth(3).unwrap_or_default().to_owned()
+}
+
+/// A kprobe is a trap on arm64, an fprobe is none: kernels have it there since 6.14.
+#[test]
+fn entries_and_returns_are_traced_by_fprobes() {
+    let Some(newer) = kernel_called("6.14.0-arm", PLAIN, CONFIG) else { return };
+    assert_eq!(planted(&newer, "vmlinux:plain"), "f:probeidx_dry/plain plain");
+    assert_eq!(planted(&newer, "vmlinux:plain%return"), "f:probeidx_dry/plain__return plain%return");
+    // Not at the entry, not with so many calls at a time.
+    for other in ["vmlinux:plain+8", "kernel.function(\"plain\").return.maxactive(5)"] {
+        let line = planted(&newer, other);
+        assert!(line.starts_with(['p', 'r']), "{other}: {line}");
+    }
+    let Some(older) = kernel(PLAIN, CONFIG) else { return };
+    assert!(planted(&older, "vmlinux:plain").starts_with("p:"));
 }

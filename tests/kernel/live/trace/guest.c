@@ -8,8 +8,11 @@
 //                                    ends by that
 //     f ACTION COUNT ARGUMENT...     the same; what the program prints goes to a full disk
 //     u ACTION COUNT ARGUMENT...     the same; the program is that of a user without rights
-//     k COUNT ARGUMENT...            trace and kill the program by SIGKILL at a random moment, so often; after each a trace
-//                                    that ends by itself is to find nothing left
+//     g ACTION COUNT ARGUMENT...     the same; the program is that of such a user, and was granted what it tells such users
+//     e ACTION COUNT ARGUMENT...     the same; the kernel is not indexed
+//     k COUNT ARGUMENT...            trace once, to its end; then so often trace and kill the program by SIGKILL, at a random
+//                                    moment between the first that it writes and its end. After each, a trace that ends by
+//                                    itself is to leave nothing
 //     c PATH                         print a file
 // It tells of each request
 //     n NUMBER NAME VALUE            what the action knows, and the code with which the program ended
@@ -129,7 +132,15 @@ static char *read_into(struct buffer *buffer, const char *path) {
 
 static unsigned answering;
 
+// Whether only the action is wanted: `guest act ACTION COUNT`, for a script.
+static int is_alone;
+
 static void known(const char *name, long value) {
+    if (is_alone) {
+        printf("known %s %ld\n", name, value);
+        fflush(stdout);
+        return;
+    }
     tell("n %u %s %ld\n", answering, name, value);
 }
 
@@ -149,6 +160,16 @@ static void do_read(int count) {
         if (read(file, bytes, 1000 + i) != 1000 + i)
             fail("read");
     close(file);
+}
+
+// As do_read, in a cgroup into which the actor comes now: it is a little until that is seen.
+static void do_join(int count) {
+    struct timespec time = {4, 0};
+    FILE *processes = fopen("/sys/fs/cgroup/joined/cgroup.procs", "w");
+    if (!processes || fprintf(processes, "%d\n", getpid()) < 0 || fclose(processes))
+        fail("cgroup.procs");
+    nanosleep(&time, NULL);
+    do_read(count);
 }
 
 static void do_write(int count) {
@@ -228,6 +249,18 @@ static void do_sleep(int count) {
     }
 }
 
+// So many at a time: each is in the function until all others are.
+static void do_together(int count) {
+    for (int i = 0; i < count; i++)
+        if (fork() == 0) {
+            struct timespec time = {2, 0};
+            syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+            _exit(0);
+        }
+    while (wait(NULL) > 0)
+        ;
+}
+
 static void do_name(int count) {
     for (int i = 0; i < count; i++) {
         prctl(PR_SET_NAME, "other");
@@ -275,6 +308,26 @@ static void do_numbers(int count) {
     close(file);
 }
 
+static void do_sysinfo(int count) {
+    struct sysinfo info;
+    for (int i = 0; i < count; i++)
+        sysinfo(&info);
+}
+
+// All mounts, which are so many.
+static void do_mounts(int count) {
+    static char bytes[1 << 16];
+    long lines = 0;
+    for (int i = 0; i < count; i++) {
+        int file = open("/proc/self/mounts", O_RDONLY);
+        for (ssize_t got; (got = read(file, bytes, sizeof bytes)) > 0;)
+            for (ssize_t at = 0; at < got; at++)
+                lines += bytes[at] == '\n';
+        close(file);
+    }
+    known("mounts", lines / count);
+}
+
 static void do_nothing(int count) {
     (void)count;
 }
@@ -295,7 +348,8 @@ static const struct action {
     {"read", do_read}, {"write", do_write}, {"open", do_open}, {"open-flags", do_open_direct}, {"getppid", do_getpid},
     {"seek", do_seek}, {"kill", do_kill}, {"nice", do_nice}, {"mkdir", do_mkdir}, {"map", do_map}, {"sleep", do_sleep},
     {"name", do_name}, {"fork", do_fork}, {"numbers", do_numbers}, {"call", do_call}, {"nothing", do_nothing},
-    {"itself", do_nothing},
+    {"itself", do_nothing}, {"together", do_together}, {"join", do_join}, {"sysinfo", do_sysinfo},
+    {"mounts", do_mounts},
 };
 
 static const struct action *action_of(const char *name) {
@@ -366,10 +420,25 @@ static void end_actor(struct actor actor) {
 }
 
 // Where what the program prints goes, and who runs it.
-enum { TO_FILE = 's', TO_PIPE = 'p', TO_FULL = 'f', BY_USER = 'u' };
+enum { TO_FILE = 's', TO_PIPE = 'p', TO_FULL = 'f', BY_USER = 'u', BY_GRANTED = 'g', WITHOUT_INDEX = 'e' };
 
 // The end that reads, of TO_PIPE.
 static int reading = -1;
+
+// What `setcap cap_dac_override,cap_syslog+ep` does to a copy of the program (`struct vfs_cap_data`, linux/capability.h).
+static const char *granted(void) {
+    const char *path = "/t/granted";
+    const uint32_t rights[] = {0x02000001, 1 << 1, 0, 1 << (34 - 32), 0};
+    int from = open("/probeidx", O_RDONLY), to = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0755);
+    for (ssize_t got; (got = sendfile(to, from, NULL, 1 << 20)) != 0;)
+        if (got < 0)
+            fail(path);
+    close(from);
+    close(to);
+    if (chmod(path, 0755) || setxattr(path, "security.capability", rights, sizeof rights, 0))
+        fail(path);
+    return path;
+}
 
 static pid_t start_trace(char **arguments, int how) {
     int ends[2] = {-1, -1};
@@ -378,6 +447,7 @@ static pid_t start_trace(char **arguments, int how) {
     // Before the program does: what the last one said is not what this one says.
     close(creat("/t/out", 0600));
     close(creat("/t/err", 0600));
+    const char *program = how == BY_GRANTED ? granted() : "/probeidx";
     pid_t pid = fork();
     if (pid < 0)
         fail("fork");
@@ -389,11 +459,11 @@ static pid_t start_trace(char **arguments, int how) {
             dup2(in, 0);
         dup2(out, 1);
         dup2(err, 2);
-        setenv("PROBEIDX_DB", "/db", 1);
+        setenv("PROBEIDX_DB", how == WITHOUT_INDEX ? "/t/db" : "/db", 1);
         close(ends[0]);
-        if (how == BY_USER && (setgid(1000) || setuid(1000)))
+        if ((how == BY_USER || how == BY_GRANTED) && (setgid(1000) || setuid(1000)))
             _exit(126);
-        execv("/probeidx", arguments);
+        execv(program, arguments);
         _exit(127);
     }
     reading = ends[0];
@@ -510,31 +580,51 @@ static void session(char **words, int signal, int how) {
     tell("a %u 0\n", answering);
 }
 
+// Whether a trace has made its instance, which is the first that it writes.
+static int has_instance(void) {
+    DIR *instances = opendir(TRACING "instances");
+    struct dirent *entry;
+    int found = 0;
+    while (instances && (entry = readdir(instances)))
+        found |= !strncmp(entry->d_name, "probeidx.", 9);
+    if (instances)
+        closedir(instances);
+    return found;
+}
+
+static long microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 static void kill_often(int count, char **words) {
     static struct buffer left;
     char *arguments[ARGUMENTS + 3] = {"probeidx", "trace"};
     char *next[] = {"probeidx", "trace", "vfs_fsync", "--duration", "1ms", NULL};
     memcpy(arguments + 2, words, (ARGUMENTS - 2) * sizeof *words);
-    struct timespec start, now;
-    long most = 0, planted = 0, removed = 0, dirty = 0;
+    long span = 0, met = 0, planted = 0, removed = 0, dirty = 0;
     int status;
     for (int i = -1; i < count; i++) {
-        clock_gettime(CLOCK_MONOTONIC, &start);
         pid_t trace = start_trace(arguments, TO_FILE);
+        for (int tries = 0; !has_instance() && tries < 60000; tries++)
+            pause_for(1000);
+        long first = microseconds();
         if (i < 0) {
-            // How long it takes, once.
-            is_tracing(trace, &status);
-            clock_gettime(CLOCK_MONOTONIC, &now);
-            most = (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 + 200000;
+            // How long it takes from the first that it writes to its end, once.
+            wait_for(trace);
+            span = microseconds() - first;
         } else {
-            // Most of the time goes by before anything is planted.
-            pause_for(most / 2 + random() % (most / 2));
+            pause_for(random() % span);
+            kill(trace, SIGKILL);
+            waitpid(trace, &status, 0);
         }
-        kill(trace, SIGKILL);
-        waitpid(trace, &status, 0);
+        left.length = 0;
+        append(&left, TRACING "dynamic_events");
+        planted += left.length > 0;
         left.length = 0;
         list_left(&left);
-        planted += left.length > 0;
+        met += left.length > 0;
         trace = start_trace(next, TO_FILE);
         if (wait_for(trace) == 0)
             removed++;
@@ -545,6 +635,8 @@ static void kill_often(int count, char **words) {
             tell_bytes(left.bytes, left.length);
         }
     }
+    known("span", span);
+    known("met", met);
     known("planted", planted);
     known("removed", removed);
     known("dirty", dirty);
@@ -552,7 +644,19 @@ static void kill_often(int count, char **words) {
     tell("a %u 0\n", answering);
 }
 
+static void act_alone(const char *name, int count) {
+    const struct action *action = action_of(name);
+    is_alone = 1;
+    mlockall(MCL_CURRENT);
+    prctl(PR_SET_NAME, "actor");
+    action->perform(count);
+}
+
 int main(int count, char **arguments) {
+    if (count == 4 && !strcmp(arguments[1], "act")) {
+        act_alone(arguments[2], atoi(arguments[3]));
+        return 0;
+    }
     static struct buffer requests;
     // As the program of which an index was built, which has that path.
     struct buffer self = {0};
@@ -570,6 +674,15 @@ int main(int count, char **arguments) {
     mount("none", "/t", "tmpfs", 0, NULL);
     mount("none", "/sys/fs/cgroup", "cgroup2", 0, NULL);
     mkdir("/sys/fs/cgroup/traced", 0755);
+    // A cgroup in which there is a process already.
+    mkdir("/sys/fs/cgroup/joined", 0755);
+    if (fork() == 0) {
+        FILE *processes = fopen("/sys/fs/cgroup/joined/cgroup.procs", "w");
+        if (processes && fprintf(processes, "%d\n", getpid()) > 0)
+            fclose(processes);
+        for (;;)
+            pause();
+    }
     mknod("/dev/null", S_IFCHR | 0666, 1 << 8 | 3);
     mknod("/dev/full", S_IFCHR | 0666, 1 << 8 | 7);
     int file = creat(FILE_OF_ACTOR, 0600);
