@@ -203,10 +203,9 @@ fn each_fact_stands_once_and_has_exactly_its_kernels() {
                 found.entry(columns(&row, names)).or_default().extend(kernels.into_iter().map(str::to_owned));
             }
         }
-        assert!(
-            found.values().any(|kernels| kernels.len() == 2)
-                && found.values().any(|kernels| kernels.len() == 1)
-        );
+        // -O1 and -O2 declare the same, and place it elsewhere.
+        let of = |count| found.values().any(|kernels| kernels.len() == count);
+        assert!(of(2) && (of(1) || table != "placements_since"), "{table}");
         assert_eq!(found, wanted, "{table}");
     }
 }
