@@ -72,7 +72,7 @@ pub extern "C" fn probeidx_resolve(
             locals: options.has(Options::LOCALS),
             lines: options.has(Options::LINES),
             arguments: &arguments,
-            running: None,
+            ..Wanted::default()
         };
         let view = lookup.view();
         let writer = || Writer::new(lookup, options);

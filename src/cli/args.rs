@@ -2,6 +2,7 @@
 //!
 //! A new command needs a struct in one of the files below, a variant of [`Command`] and an arm in `main`.
 mod addresses;
+mod export;
 mod fleet;
 mod indexes;
 mod places;
@@ -20,6 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::query::spec;
 pub use addresses::{Addr, Decode, Loaded};
+pub use export::{Codec, Export, Table};
 pub use fleet::{Action, Fleet};
 #[cfg(feature = "debuginfod")]
 pub use indexes::Fetch;
@@ -113,6 +115,8 @@ pub enum Command {
     Diff(Diff),
     /// Keep many kernels in one store: add, merge, remove, list, verify, report
     Fleet(Fleet),
+    /// Write tables for DuckDB, Spark, pandas and Polars: Parquet, or Arrow on stdout
+    Export(Export),
     /// Show what changed of a function, member, tracepoint, alias or line over many kernels
     History(History),
     /// Capture the state of the running kernel, to apply to its index elsewhere

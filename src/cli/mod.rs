@@ -20,6 +20,7 @@ mod complete;
 mod decode;
 mod diff;
 mod escaped;
+mod export;
 mod find;
 mod fleet;
 mod history;
@@ -49,6 +50,14 @@ pub use streams::standard_streams;
 
 /// Runs a command line, starting with the name of the program, and returns the exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
+    run_by(argv, dispatch)
+}
+
+/// Like [`run`], for a program that has commands of its own: `command` is called with what was parsed.
+pub fn run_by(
+    argv: impl IntoIterator<Item = OsString>,
+    command: impl FnOnce(&Args) -> Result<Outcome>,
+) -> u8 {
     let argv: Vec<OsString> = argv.into_iter().collect();
     let (result, json) = match args::parse(argv.iter().cloned()) {
         Ok(Request::Run(args)) => {
@@ -58,7 +67,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
                 true => |error| exit::last_words(error, true),
                 false => |error| exit::last_words(error, false),
             });
-            (dispatch(&args), json)
+            (command(&args), json)
         }
         Ok(Request::Show(text)) => {
             let shown = output::to_stdout(Passing::Everything, |out| show(out, &text.to_string()));
@@ -94,6 +103,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
             let config = Config::new(&args.global)?;
             output::to_stdout(Passing::Text, |out| trace::run(asked, &config, out))
         }
+        Command::Export(_) => Err(export::run()),
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
@@ -136,6 +146,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         | Command::Capture(_)
         | Command::Serve(_)
         | Command::Trace(_)
+        | Command::Export(_)
         | Command::Completions(_)
         | Command::Man(_) => Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index")),
     }

@@ -47,7 +47,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let error = Error::new(ErrorKind::Usage, "probe points in SystemTap's spelling have no arguments");
         return Err(error.hint("use: probeidx find SPEC --args"));
     }
-    let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments, running: None };
+    let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments, ..Wanted::default() };
     let live = args.live.as_deref().map(capture::read).transpose()?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];

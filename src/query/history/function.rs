@@ -7,15 +7,13 @@ use crate::query::index::functions::{self, Declaration, Placed, Scope};
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::symbols;
 use crate::query::spec::{FunctionSpec, ModuleScope};
-use crate::query::types::c_declaration::declare;
-use crate::query::types::lookup;
+use crate::query::types::c_declaration::prototype;
 use crate::query::value::State;
 use crate::query::value::reader::{Place, Values};
 use crate::query::verdict::{Judge, Verdicts, coverage};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId};
 use probeidx_format::record::SymbolRecord;
-use probeidx_format::types::TypeKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most copies that are judged, and the most entries whose parameters are read. All of a function nearly always
@@ -137,23 +135,10 @@ impl Reader<'_, '_> {
         About::in_file(&self.shown, file, facts)
     }
 
-    /// `long vfs_read(struct file *file, …)`.
     fn prototype(&self, declaration: &Declaration) -> Value {
-        let view = self.view;
-        let record = declaration.functions().next().and_then(|id| view.functions.get(id.index()));
-        let Some(record) = record else { return Value::Unknown };
-        let variables = view.variables(record);
-        let returns = variables.return_type;
-        // Of assembly, the debug information has the name and the line.
-        if returns.and_then(|t| lookup::kind(view, t)) == Some(TypeKind::Unspecified) {
-            return Value::Unknown;
-        }
-        let parameters: Vec<String> = variables
-            .filter(|v| v.parameter)
-            .map(|v| declare(view, v.type_id, &text(view.string(v.name))))
-            .collect();
-        let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-        Value::Word(declare(view, returns, &format!("{}({parameters})", self.spelled)))
+        let record = declaration.functions().next().and_then(|id| self.view.functions.get(id.index()));
+        let prototype = record.and_then(|record| prototype(self.view, record, self.spelled));
+        prototype.map_or(Value::Unknown, Value::Word)
     }
 
     /// The functions that it is inlined into and that run.

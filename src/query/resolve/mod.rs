@@ -82,6 +82,36 @@ pub(crate) fn as_function(
     is_declared_there.then_some(spec)
 }
 
+/// The placements of all functions, name by name: what [`resolve`] gives for `*`, for walks that stop between names.
+pub struct AllFunctions {
+    spec: FunctionSpec,
+    scope: Scope,
+    scratch: Vec<Placed>,
+}
+
+impl AllFunctions {
+    /// Starts a walk. Cost: none to speak of.
+    pub fn new(view: &View<'_>) -> Self {
+        let spec = FunctionSpec::of(ModuleScope::Any, Pattern::new("*").expect("a star is a pattern"));
+        Self { scope: Scope::new(view, &spec.module), spec, scratch: vec![] }
+    }
+
+    /// Calls `each` with every placement of a name, in the order of [`resolve`].
+    ///
+    /// # Errors
+    /// Any that `each` returns.
+    pub fn of_name<'a>(
+        &mut self,
+        view: &'a View<'a>,
+        name: NameId,
+        describer: &mut Describer<'a, '_>,
+        mut each: impl FnMut(Placement<'a>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { spec, scope, scratch } = self;
+        resolve_name(view, name, spec, scope, scratch, describer, &mut |placement, _| each(placement))
+    }
+}
+
 fn resolve_function<'a>(
     view: &'a View<'a>,
     spec: &FunctionSpec,
@@ -94,27 +124,40 @@ fn resolve_function<'a>(
     let scope = Scope::new(view, &spec.module);
     let mut scratch = vec![];
     for name in functions::names(view, &spec.declared.name) {
-        let mut found = false;
-        for declaration in functions::declarations(view, name, spec.declared.file.as_ref()) {
-            if !is_meant(&declaration, spec) {
-                continue;
+        resolve_name(view, name, spec, &scope, &mut scratch, describer, each)?;
+    }
+    Ok(())
+}
+
+fn resolve_name<'a>(
+    view: &'a View<'a>,
+    name: NameId,
+    spec: &FunctionSpec,
+    scope: &Scope,
+    scratch: &mut Vec<Placed>,
+    describer: &mut Describer<'a, '_>,
+    each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
+) -> Result<()> {
+    let mut found = false;
+    for declaration in functions::declarations(view, name, spec.declared.file.as_ref()) {
+        if !is_meant(&declaration, spec) {
+            continue;
+        }
+        let mut result = Ok(());
+        functions::places(view, &declaration, scope, scratch, |object, own| {
+            found = true;
+            if result.is_ok()
+                && (spec.filter != Filter::Exported || functions::is_exported(view, object, name))
+            {
+                result = resolve_in(view, object, own, spec, describer, each);
             }
-            let mut result = Ok(());
-            functions::places(view, &declaration, &scope, &mut scratch, |object, own| {
-                found = true;
-                if result.is_ok()
-                    && (spec.filter != Filter::Exported || functions::is_exported(view, object, name))
-                {
-                    result = resolve_in(view, object, own, spec, describer, each);
-                }
-            });
-            result?;
-        }
-        // A wildcard matches functions, not the padding before them.
-        let is_padding = !spec.declared.name.is_literal() && symbols::is_prefix_name(view, name);
-        if !found && !is_padding && functions::is_by_name_only(spec) && spec.filter != Filter::Inline {
-            resolve_symbols(view, name, &scope, spec, describer, each)?;
-        }
+        });
+        result?;
+    }
+    // A wildcard matches functions, not the padding before them.
+    let is_padding = !spec.declared.name.is_literal() && symbols::is_prefix_name(view, name);
+    if !found && !is_padding && functions::is_by_name_only(spec) && spec.filter != Filter::Inline {
+        resolve_symbols(view, name, scope, spec, describer, each)?;
     }
     Ok(())
 }

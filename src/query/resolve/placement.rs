@@ -157,6 +157,10 @@ pub struct Wanted<'w> {
     pub arguments: &'w [Argument],
     /// The state of a running kernel.
     pub running: Option<&'w Overlay<'w>>,
+    /// Leave out values, which take half of the time.
+    pub no_values: bool,
+    /// Leave out what to do if a probe is refused, which takes a quarter.
+    pub no_alternatives: bool,
 }
 
 impl<'a, 'w> Describer<'a, 'w> {
@@ -209,6 +213,9 @@ impl<'a, 'w> Describer<'a, 'w> {
 
     /// What to do if the probe is refused.
     fn instead(&self, p: &Placement<'a>, placed: Option<Placed>) -> Option<Alternative<'a>> {
+        if self.wanted.no_alternatives {
+            return None;
+        }
         let refusal = Refusal {
             object: p.object,
             pc: p.pc,
@@ -315,6 +322,9 @@ impl<'a, 'w> Describer<'a, 'w> {
 
     /// The requested values at an address of the placement, or all its variables.
     fn values(&mut self, object: ObjectId, placed: Placed, pc: u32) -> Result<Vec<ValueAt>> {
+        if self.wanted.no_values {
+            return Ok(vec![]);
+        }
         let place = Place { object, placed, pc, at_return: self.returns, with_lines: self.wanted.lines };
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));

@@ -106,7 +106,7 @@ impl<'w> Planner<'w> {
         let is_compared = |a: &&Argument| compared.iter().any(|other| is_same(a, other));
         let compared = arguments.iter().filter(is_compared).map(|a| a.text.clone()).collect();
         let running = asked.running;
-        let wanted = Wanted { locals: false, lines: false, arguments: &arguments.clone(), running };
+        let wanted = Wanted { arguments: &arguments.clone(), running, ..Wanted::default() };
         let fetched = Fetched { arguments, printed, compared, by_default, maxactive };
         let mut found = false;
         answers(view, spec, wanted, &mut |answer| {

@@ -2,6 +2,7 @@
 use super::lookup::{self, DEEPEST};
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
+use probeidx_format::record::FunctionRecord;
 use probeidx_format::types::TypeKind;
 
 /// The longest parameter list; longer ones are cut, because nested function types could otherwise take any amount of
@@ -12,6 +13,22 @@ const LONGEST: usize = 4096;
 /// is `struct {...}`.
 pub fn declare(view: &View<'_>, type_id: Option<TypeId>, name: &str) -> String {
     declarator(view, type_id, "", name.to_owned(), 0)
+}
+
+/// Declares a function: `long vfs_read(struct file *file, char *buf)`. `None` if its prototype is not known: of assembly,
+/// the debug information has the name and the line.
+pub fn prototype(view: &View<'_>, function: FunctionRecord, name: &str) -> Option<String> {
+    let variables = view.variables(function);
+    let returns = variables.return_type;
+    if returns.and_then(|t| lookup::kind(view, t)) == Some(TypeKind::Unspecified) {
+        return None;
+    }
+    let parameters: Vec<String> = variables
+        .filter(|v| v.parameter)
+        .map(|v| declare(view, v.type_id, &String::from_utf8_lossy(view.string(v.name))))
+        .collect();
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+    Some(declare(view, returns, &format!("{name}({parameters})")))
 }
 
 /// The keyword of a kind, if it has one.

@@ -1,0 +1,5 @@
+-- How large is a struct, by kernel?
+SET VARIABLE type_name = 'task_struct';
+SELECT byte_size, list_sort(flatten(list(kernels))) AS kernels
+FROM members_since WHERE type_name = getvariable('type_name') AND type_kind = 'struct' AND member IS NULL
+GROUP BY byte_size;

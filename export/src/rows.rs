@@ -1,0 +1,177 @@
+//! Rows as columns of Arrow.
+use crate::cell::Cell;
+use crate::schema::{Column, Kind, Schema, arrow_schema};
+use arrow_array::RecordBatch;
+use arrow_array::builder::{
+    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
+    UInt64Builder,
+};
+use arrow_schema::SchemaRef;
+use probeidx::{Error, ErrorKind, Result};
+use std::sync::Arc;
+
+/// How many rows go on together.
+const BATCH: usize = 8192;
+
+/// The rows of a table that are yet to be written.
+pub struct Rows {
+    schema: &'static Schema,
+    arrow: SchemaRef,
+    columns: Vec<Builder>,
+    count: usize,
+}
+
+/// A column that grows.
+enum Builder {
+    Text(StringBuilder),
+    Int(Int32Builder),
+    Long(Int64Builder),
+    Address(UInt64Builder),
+    Flag(BooleanBuilder),
+    Texts(ListBuilder<StringBuilder>),
+    Ints(ListBuilder<Int32Builder>),
+    Fields(ListBuilder<StructBuilder>),
+}
+
+impl Rows {
+    /// No rows of a table.
+    pub fn new(schema: &'static Schema) -> Self {
+        let arrow = arrow_schema(schema);
+        let columns = schema.columns.iter().map(|column| builder(column, &arrow)).collect();
+        Self { schema, arrow, columns, count: 0 }
+    }
+
+    /// Adds a row: a value for each column.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`] for a value that the column cannot hold, naming table and column.
+    pub fn push<'c>(&mut self, cells: impl IntoIterator<Item = Cell<'c>>) -> Result<()> {
+        let mut given = 0;
+        for ((builder, column), cell) in self.columns.iter_mut().zip(self.schema.columns).zip(cells) {
+            append(builder, &cell).map_err(|()| misfit(self.schema, column, &cell))?;
+            given += 1;
+        }
+        debug_assert_eq!(given, self.schema.columns.len(), "{}", self.schema.name);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The rows, once there are enough.
+    pub fn full(&mut self) -> Option<RecordBatch> {
+        (self.count >= BATCH).then(|| self.take())
+    }
+
+    /// The rows that there are.
+    pub fn rest(&mut self) -> Option<RecordBatch> {
+        (self.count > 0).then(|| self.take())
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        self.count = 0;
+        let columns = self.columns.iter_mut().map(|builder| match builder {
+            Builder::Text(b) => ArrayBuilder::finish(b),
+            Builder::Int(b) => ArrayBuilder::finish(b),
+            Builder::Long(b) => ArrayBuilder::finish(b),
+            Builder::Address(b) => ArrayBuilder::finish(b),
+            Builder::Flag(b) => ArrayBuilder::finish(b),
+            Builder::Texts(b) => ArrayBuilder::finish(b),
+            Builder::Ints(b) => ArrayBuilder::finish(b),
+            Builder::Fields(b) => ArrayBuilder::finish(b),
+        });
+        RecordBatch::try_new(Arc::clone(&self.arrow), columns.collect())
+            .expect("every row has a value of each column's type")
+    }
+}
+
+fn builder(column: &Column, arrow: &SchemaRef) -> Builder {
+    let item = |arrow: &SchemaRef| match arrow.field_with_name(column.name).map(|field| field.data_type()) {
+        Ok(arrow_schema::DataType::List(item)) => Arc::clone(item),
+        _ => unreachable!("a list is a list in Arrow"),
+    };
+    match column.kind {
+        Kind::Text => Builder::Text(StringBuilder::new()),
+        Kind::Int => Builder::Int(Int32Builder::new()),
+        Kind::Long => Builder::Long(Int64Builder::new()),
+        Kind::Address => Builder::Address(UInt64Builder::new()),
+        Kind::Flag => Builder::Flag(BooleanBuilder::new()),
+        Kind::Texts => Builder::Texts(ListBuilder::new(StringBuilder::new()).with_field(item(arrow))),
+        Kind::Ints => Builder::Ints(ListBuilder::new(Int32Builder::new()).with_field(item(arrow))),
+        Kind::Fields => {
+            let item = item(arrow);
+            let arrow_schema::DataType::Struct(fields) = item.data_type() else {
+                unreachable!("a field is a struct in Arrow")
+            };
+            let record = StructBuilder::from_fields(fields.clone(), 0);
+            Builder::Fields(ListBuilder::new(record).with_field(item))
+        }
+    }
+}
+
+fn append(builder: &mut Builder, cell: &Cell<'_>) -> Result<(), ()> {
+    match (builder, cell) {
+        (Builder::Text(b), Cell::Text(text)) => b.append_value(String::from_utf8_lossy(text)),
+        (Builder::Text(b), Cell::Null) => b.append_null(),
+        (Builder::Int(b), Cell::Number(number)) => b.append_value(i32::try_from(*number).map_err(|_| ())?),
+        (Builder::Int(b), Cell::Null) => b.append_null(),
+        (Builder::Long(b), Cell::Number(number)) => b.append_value(*number),
+        (Builder::Long(b), Cell::Null) => b.append_null(),
+        (Builder::Address(b), Cell::Address(address)) => b.append_value(*address),
+        (Builder::Address(b), Cell::Null) => b.append_null(),
+        (Builder::Flag(b), Cell::Flag(flag)) => b.append_value(*flag),
+        (Builder::Flag(b), Cell::Null) => b.append_null(),
+        (Builder::Texts(b), Cell::Texts(texts)) => {
+            texts.iter().for_each(|text| b.values().append_value(String::from_utf8_lossy(text)));
+            b.append(true);
+        }
+        (Builder::Texts(b), Cell::Null) => b.append(false),
+        (Builder::Ints(b), Cell::Numbers(numbers)) => {
+            for number in numbers {
+                let number = number.map(i32::try_from).transpose().map_err(|_| ())?;
+                b.values().append_option(number);
+            }
+            b.append(true);
+        }
+        (Builder::Ints(b), Cell::Null) => b.append(false),
+        (Builder::Fields(b), Cell::Fields(fields)) => {
+            for field in fields {
+                let record = b.values();
+                let text = |record: &mut StructBuilder, at: usize, text: &[u8]| {
+                    let column = record.field_builder::<StringBuilder>(at).expect("it is a text");
+                    column.append_value(String::from_utf8_lossy(text));
+                };
+                text(record, 0, field.name);
+                text(record, 1, field.type_name);
+                for (at, number) in [(2, field.offset), (3, field.size)] {
+                    let column = record.field_builder::<Int64Builder>(at).expect("it is a number");
+                    column.append_value(number);
+                }
+                record.append(true);
+            }
+            b.append(true);
+        }
+        (Builder::Fields(b), Cell::Null) => b.append(false),
+        _ => return Err(()),
+    }
+    Ok(())
+}
+
+fn misfit(schema: &Schema, column: &Column, cell: &Cell<'_>) -> Error {
+    let what =
+        format!("table {}, column {}: the index has {cell:?}, which does not fit", schema.name, column.name);
+    Error::new(ErrorKind::Damaged, what).hint("build the index again with: probeidx build --force")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+    use probeidx::cli::args::Table;
+
+    #[test]
+    fn a_value_that_does_not_fit_is_told_with_table_and_column() {
+        let mut rows = Rows::new(schema::of(Table::Arguments));
+        let cells = ["6.1", "f"].map(Cell::from).into_iter().chain([Cell::Number(1 << 40)]);
+        let error = rows.push(cells).unwrap_err().to_string();
+        assert!(error.starts_with("table arguments, column placement: the index has"), "{error}");
+    }
+}

@@ -1,0 +1,273 @@
+//! `functions`, `placements`, `arguments` and what becomes of them over kernels: the rows of one name.
+use super::Kernel;
+use crate::cell::Cell;
+use crate::since::Facts;
+use crate::sink::Tables;
+use probeidx::Result;
+use probeidx::answer::{Anchor, Coverage, Instance, Mechanism, Placement};
+use probeidx::cli::args::Table;
+use probeidx::query::index::functions;
+use probeidx::query::types::c_declaration::{declare, prototype};
+use probeidx::render::words;
+use probeidx_format::View;
+use probeidx_format::id::{NameId, ObjectId};
+use std::rc::Rc;
+
+/// The facts of a name over kernels.
+#[derive(Default)]
+pub struct CodeFacts {
+    functions: Facts,
+    placements: Facts,
+}
+
+impl CodeFacts {
+    /// Writes the facts of a name, and forgets them.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&mut self, names: &[String], out: &mut Tables<'_>) -> Result<()> {
+        self.functions.drain(names, |mut row, kernels| {
+            row.push(Cell::Numbers(kernels.iter().map(|(_, line)| *line).collect()));
+            out.push(Table::FunctionsSince, 0, row)
+        })?;
+        self.placements.drain(names, |row, _| out.push(Table::PlacementsSince, 0, row))
+    }
+}
+
+/// A function in one object.
+struct Function<'a> {
+    file: &'a [u8],
+    line: u32,
+    object: ObjectId,
+    module: Option<&'a [u8]>,
+    rests_on: &'static str,
+    coverage: Rc<Coverage>,
+}
+
+/// The rows of a name in one kernel.
+///
+/// # Errors
+/// Those of the index and of writing.
+pub fn rows<'a>(
+    kernel: &mut Kernel<'a>,
+    name: (NameId, &[u8]),
+    facts: &mut CodeFacts,
+    out: &mut Tables<'_>,
+) -> Result<()> {
+    let Kernel { view, describer, all, number, label, partition, next_placement, .. } = kernel;
+    let (has_placements, has_arguments) = (out.has(Table::Placements), out.has(Table::Arguments));
+    let has_facts = out.has(Table::PlacementsSince);
+    let mut found: Vec<Function<'a>> = vec![];
+    all.of_name(view, name.0, describer, |placement| {
+        if found.last().is_none_or(|last| !Rc::ptr_eq(&last.coverage, &placement.coverage)) {
+            found.push(Function {
+                file: placement.file,
+                line: placement.line,
+                object: placement.object,
+                module: placement.module,
+                rests_on: placement.provenance.name(),
+                coverage: Rc::clone(&placement.coverage),
+            });
+        }
+        let id = i64::from(*next_placement);
+        *next_placement += 1;
+        if has_placements {
+            push_placement(out, *partition, label, id, &placement)?;
+        }
+        if has_arguments {
+            push_arguments(out, *partition, label, id, &placement, view.machine())?;
+        }
+        if has_facts {
+            facts.placements.add(*number, &placement_fact(&placement), None);
+        }
+        Ok(())
+    })?;
+    if out.has(Table::Functions) || out.has(Table::FunctionsSince) {
+        push_functions(view, (*number, label, *partition), name, &found, facts, out)?;
+    }
+    Ok(())
+}
+
+fn push_functions(
+    view: &View<'_>,
+    (number, label, partition): (usize, &str, usize),
+    (id, name): (NameId, &[u8]),
+    found: &[Function<'_>],
+    facts: &mut CodeFacts,
+    out: &mut Tables<'_>,
+) -> Result<()> {
+    let declarations = functions::declarations(view, id, None);
+    let spelled = String::from_utf8_lossy(name);
+    // Of a static function of a header there is one for each object.
+    let mut declared: Option<(&[u8], u32, Option<String>, Option<String>, Cell<'_>)> = None;
+    for function in found {
+        if declared.as_ref().is_none_or(|d| (d.0, d.1) != (function.file, function.line)) {
+            let same =
+                |d: &&functions::Declaration| view.string(d.file) == function.file && d.line == function.line;
+            let first = declarations.iter().find(same).and_then(|d| d.functions().next());
+            let record =
+                first.and_then(|id| view.functions.get(id.index())).filter(|_| !function.file.is_empty());
+            let whole = record.and_then(|record| prototype(view, record, &spelled));
+            let known = record.filter(|_| whole.is_some()).map(|record| view.variables(record));
+            let returns = known.map(|variables| declare(view, variables.return_type, ""));
+            let count = known.map_or(Cell::Null, |v| Cell::from(v.filter(|v| v.parameter).count() as u32));
+            declared = Some((function.file, function.line, whole, returns, count));
+        }
+        let Some((_, _, whole, returns, count)) = &declared else { continue };
+        let module = Cell::text(function.module.unwrap_or_default());
+        let coverage = &*function.coverage;
+        let (entries, copies) = (coverage.out_of_line.total, coverage.inline.total);
+        if out.has(Table::Functions) {
+            let gone: u32 = coverage.left_out.iter().map(|(_, count)| count).sum();
+            let row = [
+                Cell::from(label),
+                Cell::Text(name),
+                Cell::text(function.file),
+                Cell::line(function.line),
+                module.clone(),
+                Cell::maybe(whole.as_deref()),
+                Cell::maybe(returns.as_deref()),
+                count.clone(),
+                Cell::from(function.rests_on),
+                Cell::from(entries),
+                Cell::from(copies),
+                Cell::from(coverage.callers),
+                Cell::from(coverage.by.any_address()),
+                Cell::from(gone),
+            ];
+            out.push(Table::Functions, partition, row)?;
+        }
+        if out.has(Table::FunctionsSince) {
+            let inlined = match (entries, copies) {
+                _ if function.rests_on != "dwarf" => Cell::Null,
+                (0, 0) => Cell::from("gone"),
+                (_, 0) => Cell::from("not"),
+                (0, _) => Cell::from("fully"),
+                _ => Cell::from("in part"),
+            };
+            let fact =
+                [Cell::Text(name), Cell::text(function.file), module, Cell::maybe(whole.as_deref()), inlined];
+            let line = Some(i64::from(function.line)).filter(|line| *line > 0);
+            facts.functions.add(number, &fact, line);
+        }
+    }
+    debug_assert!(found.iter().all(|f| f.object.index() < view.objects.len()));
+    Ok(())
+}
+
+fn push_placement(
+    out: &mut Tables<'_>,
+    partition: usize,
+    label: &str,
+    id: i64,
+    p: &Placement<'_>,
+) -> Result<()> {
+    let (anchor_symbol, anchor_offset) = match p.anchor {
+        Some(Anchor::Symbol { symbol, offset, .. }) => (Cell::Text(symbol), Cell::from(offset)),
+        Some(Anchor::File { path, offset }) => (Cell::Text(path), Cell::Number(offset as i64)),
+        None => (Cell::Null, Cell::Null),
+    };
+    let is_inline = p.instance == Instance::Inline;
+    let call = p.inlined_into.first().filter(|_| is_inline);
+    let unknown = p.verdicts.unknown();
+    let because: Vec<&str> = unknown.causes().collect();
+    let because = because.join(", ");
+    let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
+    let row = [
+        Cell::from(label),
+        Cell::Number(id),
+        Cell::Text(p.function),
+        Cell::text(p.file),
+        Cell::line(p.line),
+        Cell::text(p.module.unwrap_or_default()),
+        Cell::from(p.instance.name()),
+        Cell::from(p.provenance.name()),
+        Cell::text(p.section),
+        Cell::Address(p.address),
+        p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Text(symbol)),
+        p.symbol.map_or(Cell::Null, |(_, offset)| Cell::from(offset)),
+        Cell::from(p.uniqueness.unique),
+        anchor_symbol,
+        anchor_offset,
+        Cell::from(p.verdicts.shift),
+        inlined_into(p),
+        call.map_or(Cell::Null, |call| Cell::text(call.file)),
+        call.map_or(Cell::Null, |call| Cell::line(call.line)),
+        Cell::from(p.is_nested),
+        Cell::from(p.coverage.instances()),
+        Cell::from(p.coverage.by.any_address()),
+        p.by_name.map_or(Cell::Null, |by| Cell::from(by.state.name())),
+        kprobe,
+        kprobe_events,
+        kretprobe,
+        ftrace,
+        trampoline,
+        Cell::text(because.as_bytes()),
+    ];
+    out.push(Table::Placements, partition, row)
+}
+
+fn push_arguments(
+    out: &mut Tables<'_>,
+    partition: usize,
+    label: &str,
+    id: i64,
+    p: &Placement<'_>,
+    machine: u16,
+) -> Result<()> {
+    for (value, at) in p.values.iter().zip(1u32..) {
+        let slot = value.parameter.map(|passed| words::slot(passed.slot, machine));
+        let row = [
+            Cell::from(label),
+            Cell::Number(id),
+            Cell::Text(p.function),
+            Cell::from(value.parameter.map_or(at, |passed| passed.number)),
+            Cell::from(&*value.name),
+            Cell::maybe(value.type_name.as_deref()),
+            Cell::from(value.state.name()),
+            Cell::maybe(value.location.as_deref()),
+            Cell::maybe(value.fetch.as_deref()),
+            Cell::maybe(slot.as_deref()),
+            Cell::maybe(value.parameter.map(|passed| passed.proof.name())),
+        ];
+        out.push(Table::Arguments, partition, row)?;
+    }
+    Ok(())
+}
+
+fn placement_fact<'p>(p: &Placement<'p>) -> [Cell<'p>; 12] {
+    let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
+    [
+        Cell::Text(p.function),
+        Cell::text(p.file),
+        Cell::text(p.module.unwrap_or_default()),
+        Cell::from(p.instance.name()),
+        inlined_into(p),
+        p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Text(symbol)),
+        p.symbol.map_or(Cell::Null, |(_, offset)| Cell::from(offset)),
+        kprobe,
+        kprobe_events,
+        kretprobe,
+        ftrace,
+        trampoline,
+    ]
+}
+
+fn inlined_into<'p>(p: &Placement<'p>) -> Cell<'p> {
+    match &p.inlined_into[..] {
+        [] => Cell::Null,
+        calls => Cell::Texts(calls.iter().map(|call| call.function).collect()),
+    }
+}
+
+/// In the order of the columns.
+fn verdicts(p: &Placement<'_>) -> [Cell<'static>; 5] {
+    [
+        Mechanism::Kprobe,
+        Mechanism::KprobeEvents,
+        Mechanism::Kretprobe,
+        Mechanism::Ftrace,
+        Mechanism::Trampoline,
+    ]
+    .map(|mechanism| p.verdicts.of(mechanism).map_or(Cell::Null, |verdict| Cell::from(verdict.name())))
+}

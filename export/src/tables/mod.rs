@@ -1,0 +1,184 @@
+//! The rows of all tables: one walk over the names of all kernels for code, one for types, one for tracepoints.
+mod calls;
+mod code;
+mod members;
+mod tracepoints;
+
+use crate::cell::Cell;
+use crate::merged::by_name;
+use crate::selection::Chosen;
+use crate::sink::Tables;
+use calls::Calls;
+use code::CodeFacts;
+use members::MemberFacts;
+use probeidx::Result;
+use probeidx::answer::Wanted;
+use probeidx::cli::args::Table;
+use probeidx::query::resolve::AllFunctions;
+use probeidx::query::resolve::placement::Describer;
+use probeidx::query::resolve::tracepoint::{self, Tracepoint};
+use probeidx::query::types::lookup;
+use probeidx_format::View;
+use probeidx_format::id::{NameId, TypeId};
+use tracepoints::TracepointFacts;
+
+/// A kernel of which rows are made.
+struct Kernel<'a> {
+    view: &'a View<'a>,
+    /// Its position in the order of kernels.
+    number: usize,
+    /// The name by which it is asked.
+    label: String,
+    partition: usize,
+    describer: Describer<'a, 'static>,
+    all: AllFunctions,
+    calls: Calls<'a>,
+    /// The number of the next placement.
+    next_placement: i32,
+}
+
+/// Writes the rows of the tables that `out` wants, of these kernels; `views` are those of the kernels.
+///
+/// # Errors
+/// Those of the indexes and of writing.
+pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Result<()> {
+    if out.has(Table::Kernels) {
+        for (number, chosen) in chosen.iter().enumerate() {
+            out.push(Table::Kernels, 0, chosen.row(number, &views[number]))?;
+        }
+    }
+    let wanted = Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
+    let mut kernels: Vec<Kernel<'_>> = chosen
+        .iter()
+        .zip(views)
+        .enumerate()
+        .map(|(number, (chosen, view))| Kernel {
+            view,
+            number,
+            label: chosen.label.clone(),
+            partition: chosen.partition,
+            describer: Describer::new(view, wanted, false),
+            all: AllFunctions::new(view),
+            calls: Calls::new(view),
+            next_placement: 0,
+        })
+        .collect();
+    let labels: Vec<String> = chosen.iter().map(|chosen| chosen.label.clone()).collect();
+    write_code(&mut kernels, views, &labels, out).map_err(|e| named(chosen, e))?;
+    write_members(&kernels, views, &labels, out)?;
+    write_tracepoints(&kernels, views, &labels, out)
+}
+
+fn write_code(
+    kernels: &mut [Kernel<'_>],
+    views: &[View<'_>],
+    labels: &[String],
+    out: &mut Tables<'_>,
+) -> Result<()> {
+    const OF_CODE: [Table; 5] = [
+        Table::Functions,
+        Table::Placements,
+        Table::Arguments,
+        Table::FunctionsSince,
+        Table::PlacementsSince,
+    ];
+    let (has_code, has_calls) = (OF_CODE.iter().any(|table| out.has(*table)), out.has(Table::Calls));
+    if !has_code && !has_calls {
+        return Ok(());
+    }
+    let mut facts = CodeFacts::default();
+    let name_at = |kernel: usize, at: usize| {
+        let view: &View<'_> = &views[kernel];
+        view.names.get(at).map(|record| view.string(record.name))
+    };
+    by_name(kernels.len(), name_at, |name, having| {
+        for (number, at) in having {
+            let id = NameId::new(at.start as u32);
+            if has_code {
+                code::rows(&mut kernels[*number], (id, name), &mut facts, out)?;
+            }
+            if has_calls {
+                calls::rows(&mut kernels[*number], (id, name), out)?;
+            }
+        }
+        facts.write(labels, out)
+    })
+}
+
+fn write_members(
+    kernels: &[Kernel<'_>],
+    views: &[View<'_>],
+    labels: &[String],
+    out: &mut Tables<'_>,
+) -> Result<()> {
+    if ![Table::Members, Table::MembersSince].iter().any(|table| out.has(*table)) {
+        return Ok(());
+    }
+    let ends: Vec<usize> = views.iter().map(|view| lookup::all_named(view).end).collect();
+    let name_at = |kernel: usize, at: usize| {
+        let view: &View<'_> = &views[kernel];
+        (at < ends[kernel]).then(|| view.types.get(at).map(|record| view.string(record.name)))?
+    };
+    let mut facts = MemberFacts::default();
+    by_name(kernels.len(), name_at, |_, having| {
+        for (number, types) in having {
+            for at in types.clone() {
+                members::rows(&kernels[*number], TypeId::new(at as u32), &mut facts, out)?;
+            }
+        }
+        facts.write(labels, out)
+    })
+}
+
+fn write_tracepoints(
+    kernels: &[Kernel<'_>],
+    views: &[View<'_>],
+    labels: &[String],
+    out: &mut Tables<'_>,
+) -> Result<()> {
+    if ![Table::Tracepoints, Table::TracepointsSince].iter().any(|table| out.has(*table)) {
+        return Ok(());
+    }
+    let all: Vec<Vec<Tracepoint<'_>>> = views.iter().map(|view| tracepoint::all(view).collect()).collect();
+    let name_at = |kernel: usize, at: usize| all[kernel].get(at).map(Tracepoint::name);
+    let mut facts = TracepointFacts::default();
+    by_name(kernels.len(), name_at, |_, having| {
+        for (number, found) in having {
+            for tracepoint in &all[*number][found.clone()] {
+                tracepoints::rows(&kernels[*number], tracepoint, &mut facts, out)?;
+            }
+        }
+        facts.write(labels, out)
+    })
+}
+
+/// Adds the index to an error about its content, if there is only one.
+fn named(chosen: &[Chosen], error: probeidx::Error) -> probeidx::Error {
+    match chosen {
+        [only] => only.index.named(error),
+        _ => error,
+    }
+}
+
+impl Chosen {
+    /// Its row in `kernels`.
+    fn row<'c>(&'c self, number: usize, view: &View<'c>) -> [Cell<'c>; 10] {
+        let id = &self.description.id;
+        let release = self.description.release();
+        let compiler = view.option(b"CC_VERSION_TEXT").unwrap_or_default();
+        let compiler =
+            compiler.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(compiler);
+        [
+            Cell::from(number as u32),
+            Cell::from(&*self.label),
+            Cell::from(&*id.release),
+            Cell::from(self.description.distribution),
+            Cell::maybe(self.line.as_deref()),
+            Cell::text(release.flavour.as_bytes()),
+            Cell::from(id.architecture),
+            Cell::maybe(id.build_id.as_deref()),
+            Cell::text(compiler),
+            Cell::from(view.object_ids().count() as u32),
+        ]
+    }
+}

@@ -1,0 +1,206 @@
+"""The questions of export/sql, asked of DuckDB and of probeidx: both have to give the same rows.
+
+questions.py PROBEIDX DB TABLES SQL
+"""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import duckdb
+
+PROBEIDX, DB, TABLES, SQL = sys.argv[1:]
+
+
+def ask(*words):
+    """The lines of JSON that the program prints for all kernels of the export."""
+    command = [PROBEIDX, "--db", DB, "--kernel", "*", "--json", *words]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode not in (0, 1):
+        sys.exit(f"{command}: {ran.stderr}")
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def of(lines, *names):
+    """Some fields of each line; a list becomes a tuple."""
+    return [tuple(line.get(name) for name in names) for line in lines]
+
+
+def resolve(pattern):
+    """The placements in code: a name may be that of an event, too."""
+    return [line for line in ask("resolve", pattern) if line["instance"] != "tracepoint"]
+
+
+def anchored(line):
+    anchor = line["anchor"] or {}
+    chain = tuple(call["function"] for call in line["inlined_into"]) or None
+    return (line["kernel"], line["module"], line["file"] or None, line["instance"], line["section"], line["address"],
+            line["symbol"], line["offset"], anchor.get("symbol"), anchor.get("offset"), chain)
+
+
+def verdicts(line):
+    names = ["kprobe", "kprobe_events", "kretprobe", "ftrace", "trampoline"]
+    return (line["kernel"], line["symbol"], line["offset"], *(line["attach"][name] for name in names),
+            line["by_name"]["state"])
+
+
+def variables(name):
+    for line in resolve(name):
+        for value in line["vars"]:
+            yield line, value
+
+
+def counted(rows):
+    return [(*row, count) for row, count in collections.Counter(rows).items()]
+
+
+def only_inlined(pattern):
+    """By declaration and object: those of which no address is an entry."""
+    found = collections.defaultdict(list)
+    for line in resolve(pattern):
+        found[line["kernel"], line["function"], line["file"], line["line"], line["module"]].append(line)
+    only = [key[:4] for key, lines in found.items() if lines[0]["coverage"]["out_of_line"]["instances"] == 0
+            and lines[0]["coverage"]["inline"]["instances"] > 0]
+    return counted(only)
+
+
+def calls(name, inlined, with_kind):
+    found = collections.Counter()
+    for line in ask("callers", name):
+        if (line["kind"] == "inlined") == inlined:
+            key = (line["kernel"], line["module"], line["caller"] or None, line["caller_file"] or None)
+            found[key + ((line["kind"],) if with_kind else ())] += len(line["sites"])
+    return [(*key, count) for key, count in found.items()]
+
+
+def coverage(name):
+    found = collections.Counter()
+    seen = set()
+    for line in resolve(name):
+        key = (line["kernel"], line["module"], line["file"], line["line"])
+        if key not in seen:
+            seen.add(key)
+            own = line["coverage"]
+            for what, count in [("i", own["instances"]), ("r", own["reachable"]),
+                                ("g", sum(own.get("left_out", {}).values()))]:
+                found[line["kernel"], what] += count
+    return [(kernel, *(found[kernel, what] for what in "irg")) for kernel in {key[0] for key in seen}]
+
+
+def members(name):
+    """The members that have a name, those of unnamed members among them; and whole types as they are."""
+    for line in ask("type", f"struct {name}"):
+        def walk(members, before):
+            for member in members:
+                path = before + (member.get("name") or "")
+                if member.get("name"):
+                    yield path, member
+                if member.get("members") and (member.get("name") is None or not member["type"].endswith(("]", "*"))):
+                    yield from walk(member["members"], path + "." if member.get("name") else before)
+        for path, member in walk(line["members"], ""):
+            yield line, path, member
+
+
+def fields(name):
+    for line in ask("resolve", f'kernel.trace("{name}")'):
+        for field in line.get("fields") or []:
+            yield (line["kernel"], line["system"], field["name"], field["type"], field["offset"], field["size"])
+
+
+def history(name, what):
+    """The values of a fact that is there, with the kernels that have each."""
+    found = collections.defaultdict(set)
+    for line in ask("history", name):
+        if line["fact"].get("what") == what and line["fact"].get("value") is not None:
+            values = line["fact"]["value"]
+            for value in values if isinstance(values, list) else [values]:
+                found[value].update(line["kernels"])
+    return [(value, tuple(sorted(kernels))) for value, kernels in found.items()]
+
+
+QUESTIONS = {
+    "01": lambda: [anchored(line) for line in resolve("do_open")],
+    "02": lambda: [verdicts(line) for line in resolve("blk_account_io_start")],
+    "03": lambda: [(line["kernel"], line["symbol"], line["offset"], v["name"], v["type"], v["state"],
+                    v.get("location"), v.get("fetch")) for line, v in variables("do_open")],
+    "04": lambda: only_inlined("blk_mq_*"),
+    "05": lambda: calls("fdget", True, False),
+    "06": lambda: calls("vfs_read", False, True),
+    "07": lambda: [(line["kernel"], v["name"], v["type"], v["passed"]["slot"], v["passed"]["proof"], v.get("location"))
+                   for line, v in variables("vfs_read") if v.get("passed", {}).get("number") == 2],
+    "08": lambda: of(ask("type", "task_struct.pid"), "kernel", "type", "offset", "size"),
+    "09": lambda: [(line["kernel"], line["file"] or None, path, m["type"], m["offset"], m["size"], line["size"])
+                   for line, path, m in members("path")],
+    "10": lambda: [(line["kernel"], path, m["offset"], m["bit_offset"], m["bit_size"])
+                   for line, path, m in members("task_struct") if "bit_size" in m],
+    "11": lambda: list(fields("sched_switch")),
+    "12": lambda: list(set(of(ask("find", 'kernel.trace("block:*")'), "kernel", "function"))),
+    "13": lambda: list({(line["kernel"], line["file"] or None, line["module"], line["line"]): line
+                        for line in resolve("s_next") if line["coverage"]["out_of_line"]["instances"]}),
+    "14": lambda: coverage("fdget"),
+    "15": lambda: [(line["kernel"], line["function"], line["line"], line["address"])
+                   for line in resolve("*@fs/read_write.c")
+                   if line["instance"] == "out-of-line" and line["module"] is None],
+    "16": lambda: counted((line["kernel"], line["attach"]["kprobe"]) for line in resolve("exc_*")
+                          if line["attach"]["kprobe"] != "ok"),
+    "17": lambda: entries("vfs_*"),
+    "18": lambda: history("blk_mq_alloc_request", "prototype"),
+    "19": lambda: history("task_struct.pid", "offset"),
+    "20": lambda: history("struct task_struct", "size"),
+}
+
+
+def entries(pattern):
+    lines = [line for line in resolve(pattern) if line["instance"] == "out-of-line"]
+    taken = collections.Counter(line["kernel"] for line in lines if line["attach"]["trampoline"] == "ok")
+    return [(kernel, taken[kernel], count)
+            for kernel, count in collections.Counter(line["kernel"] for line in lines).items()]
+
+
+def plain(row):
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
+
+
+def main():
+    os.chdir(TABLES)
+    engine = duckdb.connect()
+    engine.execute("SET threads = 2")
+    is_several = pathlib.Path("functions_since").is_dir()
+    views = pathlib.Path(SQL, "views.sql").read_text()
+    for statement in views.split(";"):
+        if is_several or "_since" not in statement:
+            engine.execute(statement)
+    reserved = engine.execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'")
+    reserved = {row[0] for row in reserved.fetchall()}
+    for (column,) in engine.execute("SELECT DISTINCT column_name FROM information_schema.columns").fetchall():
+        if column in reserved:
+            sys.exit(f"{column} is a reserved word")
+    failed = asked = 0
+    for path in sorted(pathlib.Path(SQL).glob("[0-9]*.sql")):
+        number = path.name[:2]
+        statements = [text for text in path.read_text().split(";") if text.strip()]
+        if not is_several and "_since" in path.read_text():
+            continue
+        start = time.perf_counter()
+        for statement in statements:
+            rows = engine.execute(statement).fetchall()
+        took = (time.perf_counter() - start) * 1000
+        found = collections.Counter(plain(row) for row in rows)
+        wanted = QUESTIONS[number]()
+        if number == "13":
+            wanted = [row[:3] for row in wanted]
+        wanted = collections.Counter(plain(row) for row in wanted)
+        asked += 1
+        print(f"{path.name}: {found.total()} rows, {took:.0f} ms")
+        if found != wanted or not found:
+            failed += 1
+            print("  only DuckDB:", *list((found - wanted).items())[:3], sep="\n    ")
+            print("  only probeidx:", *list((wanted - found).items())[:3], sep="\n    ")
+    if failed:
+        sys.exit(f"{failed} of {asked} differ")
+
+
+main()

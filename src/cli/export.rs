@@ -1,0 +1,25 @@
+//! `probeidx export`: hands over to the program that has the tables. Arrow and Parquet are heavier than all the rest, and
+//! few who install this need them.
+use crate::error::{Error, ErrorKind};
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+const PROGRAM: &str = "probeidx-export";
+
+/// Goes on as the other program, with the same command line. Returns only if there is none.
+pub fn run() -> Error {
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
+    let program = beside.filter(|path| path.is_file());
+    let program = program.as_ref().map_or(OsStr::new(PROGRAM), |path| path.as_os_str());
+    let mut words = std::env::args_os();
+    let own_name = words.next().unwrap_or_default();
+    let failed = Command::new(program).arg0(own_name).args(words).exec();
+    match failed.kind() {
+        std::io::ErrorKind::NotFound => {
+            let what = format!("{PROGRAM} is neither beside this program nor in PATH");
+            Error::new(ErrorKind::Io, what).hint("get it with: cargo install --path export")
+        }
+        _ => Error::io(program.as_ref(), "run it", failed),
+    }
+}
