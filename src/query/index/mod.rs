@@ -28,7 +28,7 @@ pub struct Index {
 
 enum Source {
     File(Mapping),
-    Stored(Kept),
+    Stored(Box<Kept>),
 }
 
 impl Index {
@@ -49,7 +49,7 @@ impl Index {
             && !path.exists()
             && let Some(kernel) = kernel_at(path)?
         {
-            return Ok(Self { source: Source::Stored(kernel), path: path.to_owned() });
+            return Ok(Self { source: Source::Stored(Box::new(kernel)), path: path.to_owned() });
         }
         let mapping = mapped?;
         let index = Self { source: Source::File(mapping), path: path.to_owned() };
