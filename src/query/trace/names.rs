@@ -10,6 +10,8 @@ pub trait Namer {
     fn symbol(&mut self, address: u64) -> Option<&str>;
     /// A frame of a stack, by its return address.
     fn frame(&mut self, address: u64) -> &Frame;
+    /// The frame of an address that is run, to which nothing returns.
+    fn place(&mut self, address: u64) -> &Frame;
 }
 
 /// A frame of a stack.
@@ -36,7 +38,8 @@ pub struct IndexNames<'a> {
     loaded: &'a Loaded,
     cursor: Cursor<'a>,
     symbols: FxHashMap<u64, Option<String>>,
-    frames: FxHashMap<u64, Frame>,
+    /// By the address, and how far behind the code of the frame it is.
+    frames: FxHashMap<(u64, u32), Frame>,
 }
 
 /// Names nothing: for programs, whose addresses are not the kernel's.
@@ -52,6 +55,10 @@ impl Namer for NoNames {
 
     fn frame(&mut self, address: u64) -> &Frame {
         self.frame.insert(Frame { symbol: format!("{address:#x}"), levels: vec![] })
+    }
+
+    fn place(&mut self, address: u64) -> &Frame {
+        self.frame(address)
     }
 }
 
@@ -70,11 +77,10 @@ impl<'a> IndexNames<'a> {
         symbol(self.view, self.cursor.at(object, pc), 0)
     }
 
-    fn find_frame(&mut self, address: u64) -> Frame {
-        // A call may be the last instruction of a function: its return address is that of the next one.
-        let found = self.loaded.find(address.wrapping_sub(1));
+    fn find_frame(&mut self, address: u64, behind: u32) -> Frame {
+        let found = self.loaded.find(address.wrapping_sub(behind.into()));
         let at = found.map(|(object, pc)| self.cursor.at(object, pc));
-        let name = at.and_then(|at| symbol(self.view, at, 1));
+        let name = at.and_then(|at| symbol(self.view, at, behind));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let chain = at.filter(|at| at.ground == Ground::Code).map_or(&[][..], |at| &at.chain);
         let level = |level: &crate::query::symbolize::frames::Level<'_>| Level {
@@ -85,6 +91,20 @@ impl<'a> IndexNames<'a> {
             levels: chain.iter().map(level).collect(),
             symbol: name.unwrap_or_else(|| format!("{address:#x}")),
         }
+    }
+}
+
+impl IndexNames<'_> {
+    fn known_frame(&mut self, address: u64, behind: u32) -> &Frame {
+        let key = (address, behind);
+        if !self.frames.contains_key(&key) {
+            if self.frames.len() >= MOST {
+                self.frames.clear();
+            }
+            let found = self.find_frame(address, behind);
+            self.frames.insert(key, found);
+        }
+        &self.frames[&key]
     }
 }
 
@@ -101,14 +121,12 @@ impl Namer for IndexNames<'_> {
     }
 
     fn frame(&mut self, address: u64) -> &Frame {
-        if !self.frames.contains_key(&address) {
-            if self.frames.len() >= MOST {
-                self.frames.clear();
-            }
-            let found = self.find_frame(address);
-            self.frames.insert(address, found);
-        }
-        &self.frames[&address]
+        // A call may be the last instruction of a function: its return address is that of the next one.
+        self.known_frame(address, 1)
+    }
+
+    fn place(&mut self, address: u64) -> &Frame {
+        self.known_frame(address, 0)
     }
 }
 

@@ -1,4 +1,5 @@
 //! A record of a trace: what happened, and values that are decoded when they are printed.
+use super::names::{Frame, Namer};
 use super::{Copy, Event, Place};
 
 /// One event that happened.
@@ -20,6 +21,22 @@ pub struct Record<'a> {
     pub values: &'a [Value<'a>],
     /// Return addresses, innermost first; empty if none were asked for.
     pub stack: &'a [u64],
+}
+
+impl Record<'_> {
+    /// The frames of the stack, innermost first: the address, and its name.
+    ///
+    /// The first is where the probe is, or a little behind it. On arm64 a kprobe runs in place of the instruction, so that at
+    /// the entry of a function the address is that of the function, and the one before it belongs to another (5.10).
+    pub fn frames(&self, names: &mut dyn Namer, then: &mut dyn FnMut(u64, &Frame)) {
+        let probe = self.copy.and_then(|copy| copy.place.as_ref()?.run_time);
+        for (nth, address) in self.stack.iter().enumerate() {
+            match nth == 0 && probe == Some(*address) {
+                true => then(*address, names.place(*address)),
+                false => then(*address, names.frame(*address)),
+            }
+        }
+    }
 }
 
 /// What a record and its reader have besides records.

@@ -32,7 +32,7 @@ pub fn line(record: &Record<'_>, names: &mut dyn Namer, out: &mut Vec<u8>) {
     put_arguments(record.event, record.values, names, out);
     if !record.stack.is_empty() {
         out.extend_from_slice(b",\"stack\":");
-        put_stack(record.stack, names, out);
+        put_stack(record, names, out);
     }
     out.extend_from_slice(b"}\n");
 }
@@ -110,10 +110,10 @@ fn put_number(number: Number, shown: &Shown, out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn put_stack(stack: &[u64], names: &mut dyn Namer, out: &mut Vec<u8>) {
-    for (nth, address) in stack.iter().enumerate() {
-        out.push(if nth == 0 { b'[' } else { b',' });
-        let frame = names.frame(*address);
+pub(super) fn put_stack(record: &Record<'_>, names: &mut dyn Namer, out: &mut Vec<u8>) {
+    let mut separator = b'[';
+    record.frames(names, &mut |address, frame| {
+        out.push(std::mem::replace(&mut separator, b','));
         out.extend_from_slice(format!("{{\"address\":\"{address:#x}\",\"symbol\":").as_bytes());
         put_text(frame.symbol.as_bytes(), out);
         out.extend_from_slice(b",\"functions\":[");
@@ -128,7 +128,7 @@ pub(super) fn put_stack(stack: &[u64], names: &mut dyn Namer, out: &mut Vec<u8>)
             out.push(b'}');
         }
         out.extend_from_slice(b"]}");
-    }
+    });
     out.push(b']');
 }
 

@@ -30,9 +30,7 @@ pub fn line(record: &Record<'_>, names: &mut dyn Namer, out: &mut Vec<u8>) {
         value::put(value, &column.shown, names, out);
     }
     out.push(b'\n');
-    for address in record.stack {
-        put_frame(names.frame(*address), out);
-    }
+    record.frames(names, &mut |_, frame| put_frame(frame, out));
 }
 
 /// Appends a line that says what was lost.

@@ -45,7 +45,7 @@ impl Viewer {
         put_arguments(record.event, record.values, names, &mut arguments);
         if !record.stack.is_empty() {
             arguments.extend_from_slice(b",\"stack\":");
-            put_stack(record.stack, names, &mut arguments);
+            put_stack(record, names, &mut arguments);
         }
         arguments.extend_from_slice(format!(",\"cpu\":{}}}", record.cpu).as_bytes());
         let mut name = vec![];

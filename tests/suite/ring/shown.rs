@@ -18,6 +18,10 @@ impl Namer for Names {
         self.1 = format!("a_function+{:#x}", address.checked_sub(FUNCTION).filter(|d| *d < 0x100)?);
         Some(&self.1)
     }
+    fn place(&mut self, address: u64) -> &Frame {
+        self.frame(address)
+    }
+
     fn frame(&mut self, address: u64) -> &Frame {
         let level = |function: &str, line| Level {
             function: function.to_owned(),

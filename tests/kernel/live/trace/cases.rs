@@ -190,7 +190,7 @@ fn together(kernel: &Kernel) -> Case {
 /// The cases of a kernel.
 pub fn of(kernel: &Kernel) -> Vec<Case> {
     let is_x86 = kernel.architecture == Architecture::X86_64;
-    let mut cases = super::forms::all();
+    let mut cases = super::forms::all(kernel);
     cases.extend([
         // Entries.
         sees("read", 7, &["vfs_read", "count"], |t| each(t, "vfs_read", |n| json!({"count": 1000 + n}))),
@@ -375,9 +375,15 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
                 let ordered = || (300..314).filter_map(|fd| NUMBERS.iter().find(|n| n.0 == fd));
                 (0..t.count).flat_map(|_| ordered().map(one)).collect()
             }),
-            sees("numbers", 1, &["class_fd_constructor", "fd", "--if", is_numbered], |t| {
-                numbers(t, "class_fd_constructor", |_| true)
-            }),
+            // Before 6.13 ftruncate and flock call fdget by themselves; kprobe_events take no probe in fsetxattr and fremovexattr.
+            match version < (6, 13) {
+                true => sees("numbers", 1, &["class_fd_constructor", "fd", "--if", is_numbered], |t| {
+                    numbers(t, "class_fd_constructor", |fd| ![302, 305, 312, 313].contains(&fd))
+                }),
+                false => sees("numbers", 1, &["class_fd_constructor", "fd", "--if", is_numbered], |t| {
+                    numbers(t, "class_fd_constructor", |_| true)
+                }),
+            },
         ]);
     }
     if kernel.release.starts_with("6.1.0") && is_x86 {
