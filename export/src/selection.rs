@@ -60,7 +60,7 @@ fn value(text: &str) -> String {
         match byte {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => written.push(byte.into()),
             // Two dots alone would be a folder.
-            b'.' if text.trim_matches('.') != "" => written.push('.'),
+            b'.' if !text.trim_matches('.').is_empty() => written.push('.'),
             _ => written.push_str(&format!("%{byte:02X}")),
         }
     }

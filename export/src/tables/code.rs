@@ -88,6 +88,9 @@ pub fn rows<'a>(
     Ok(())
 }
 
+/// File and line of a declaration, its prototype, what it returns, and how many parameters it has.
+type Declared<'a> = (&'a [u8], u32, Option<String>, Option<String>, Cell<'a>);
+
 fn push_functions(
     view: &View<'_>,
     (number, label, partition): (usize, &str, usize),
@@ -99,7 +102,7 @@ fn push_functions(
     let declarations = functions::declarations(view, id, None);
     let spelled = String::from_utf8_lossy(name);
     // Of a static function of a header there is one for each object.
-    let mut declared: Option<(&[u8], u32, Option<String>, Option<String>, Cell<'_>)> = None;
+    let mut declared: Option<Declared<'_>> = None;
     for function in found {
         if declared.as_ref().is_none_or(|d| (d.0, d.1) != (function.file, function.line)) {
             let same =
