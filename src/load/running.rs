@@ -82,6 +82,7 @@ pub fn read(root: &Path, symbols: &[ListedSymbol<'_>]) -> Result<Running, String
         if bytes.len() == length { Ok(bytes) } else { Err(lost()) }
     };
     let mut found = Running { code: bytes(&code)?, tables: vec![], bounds: vec![] };
+    unseal(&mut found.code, symbols.iter().filter_map(|s| s.address.checked_sub(code.start)));
     for (section, start, stop) in KEPT {
         if let Some(area) = area(start, stop) {
             found.tables.push((section, area.start, bytes(&area)?));
@@ -139,6 +140,20 @@ fn addresses(list: &str) -> impl Iterator<Item = u64> {
 const NO_OP: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const CALL: u8 = 0xe8;
+
+/// What the kernel puts in the place of `endbr64` where a function is never called through a pointer, whatever the processor has:
+/// `osp nopl (%rax)` of 6.12, `nopl -42(%rax)` of 7.2. (`gen_endbr_poison`, arch/x86/include/asm/ibt.h; CONFIG_X86_KERNEL_IBT)
+const SEALED: [[u8; 4]; 2] = [[0x66, 0x0f, 0x1f, 0x00], [0x0f, 0x1f, 0x40, 0xd6]];
+
+/// Puts `endbr64` back at these entries: the kernel, too, takes the one for the other when it places a probe (`is_endbr`).
+fn unseal(code: &mut [u8], entries: impl Iterator<Item = u64>) {
+    for entry in entries {
+        let at = usize::try_from(entry).ok().and_then(|at| code.get_mut(at..)?.first_chunk_mut::<4>());
+        if let Some(first) = at.filter(|first| SEALED.contains(first)) {
+            *first = ENDBR64;
+        }
+    }
+}
 
 /// The ftrace sites: run-time addresses, ascending. The list has names, of which several functions may be; a function of a listed
 /// name has a site where it starts with ftrace's no-op that no table of patches has, or with its call if all of the name are listed.
@@ -212,6 +227,14 @@ mod tests {
         let found = Running { code, tables: vec![("__jump_table", table, entry)], bounds: vec![] };
         let found = sites(&symbols, &(START..START + 128), &found, listed);
         found.into_iter().map(|site| site - START).collect()
+    }
+
+    #[test]
+    fn sealed_entries_start_with_endbr_again() {
+        let mut code = [&SEALED[0][..], &NO_OP, &SEALED[1], &SEALED[0][..3]].concat();
+        let expected = [&ENDBR64[..], &NO_OP, &ENDBR64, &SEALED[0][..3]].concat();
+        unseal(&mut code, [0, 4, 9, 13, 1 << 40].into_iter());
+        assert_eq!(code, expected);
     }
 
     #[test]

@@ -331,7 +331,7 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
             .ends(3, &["is not indexed", "run: probeidx build "]),
         plain("nothing", 1, &["vfs_read", "--dry-run"]).with('e').ends(3, &["run: probeidx build "]),
     ]);
-    if kernel.version() >= (6, 1) {
+    if is_x86 && kernel.version() >= (6, 1) {
         // Of the BTF and the memory of the kernel that runs.
         let case = plain("read", 3, &["vfs_read", "count", "--json", "--comm", "actor"]).with('e');
         cases.push(case.says(&["is not indexed; indexing kernel"]).prints(counts_of_reads));
