@@ -3,7 +3,11 @@
 //! store in `PROBEIDX_QUESTIONS`. What is missing makes it say `skipped: …`.
 //!
 //! The name of this program makes scripts/test compile it to be quick.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail where it stands, and say what it lacks")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test may fail where it stands, and say what it lacks"
+)]
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
