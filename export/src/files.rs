@@ -190,7 +190,10 @@ fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
             (Kind::Text, name) if name == schema.sorted_by => properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BYTE_ARRAY),
-            (Kind::Address, _) => properties.set_column_dictionary_enabled(path, false),
+            // Nearly each is another.
+            (Kind::Address, _) | (Kind::Long, "anchor_offset") => {
+                properties.set_column_dictionary_enabled(path, false)
+            }
             _ => properties,
         };
     }
