@@ -8,6 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_schema::SchemaRef;
 use probeidx::{Error, ErrorKind, Result};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How many rows go on together.
@@ -109,7 +110,7 @@ fn builder(column: &Column, arrow: &SchemaRef) -> Builder {
 
 fn append(builder: &mut Builder, cell: &Cell<'_>) -> Result<(), ()> {
     match (builder, cell) {
-        (Builder::Text(b), Cell::Text(text)) => b.append_value(String::from_utf8_lossy(text)),
+        (Builder::Text(b), Cell::Text(text)) => b.append_value(utf8(text)),
         (Builder::Text(b), Cell::Null) => b.append_null(),
         (Builder::Int(b), Cell::Number(number)) => b.append_value(i32::try_from(*number).map_err(|_| ())?),
         (Builder::Int(b), Cell::Null) => b.append_null(),
@@ -120,7 +121,7 @@ fn append(builder: &mut Builder, cell: &Cell<'_>) -> Result<(), ()> {
         (Builder::Flag(b), Cell::Flag(flag)) => b.append_value(*flag),
         (Builder::Flag(b), Cell::Null) => b.append_null(),
         (Builder::Texts(b), Cell::Texts(texts)) => {
-            texts.iter().for_each(|text| b.values().append_value(String::from_utf8_lossy(text)));
+            texts.iter().for_each(|text| b.values().append_value(utf8(text)));
             b.append(true);
         }
         (Builder::Texts(b), Cell::Null) => b.append(false),
@@ -137,7 +138,7 @@ fn append(builder: &mut Builder, cell: &Cell<'_>) -> Result<(), ()> {
                 let record = b.values();
                 let text = |record: &mut StructBuilder, at: usize, text: &[u8]| {
                     let column = record.field_builder::<StringBuilder>(at).expect("it is a text");
-                    column.append_value(String::from_utf8_lossy(text));
+                    column.append_value(utf8(text));
                 };
                 text(record, 0, field.name);
                 text(record, 1, field.type_name);
@@ -153,6 +154,11 @@ fn append(builder: &mut Builder, cell: &Cell<'_>) -> Result<(), ()> {
         _ => return Err(()),
     }
     Ok(())
+}
+
+/// The text, which is nearly always UTF-8.
+fn utf8(text: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
 fn misfit(schema: &Schema, column: &Column, cell: &Cell<'_>) -> Error {

@@ -6,7 +6,7 @@ use crate::sink::Tables;
 use probeidx::Result;
 use probeidx::answer::{Anchor, Coverage, Instance, Mechanism, Placement};
 use probeidx::cli::args::Table;
-use probeidx::query::index::functions;
+use probeidx::query::index::functions::{self, Declaration};
 use probeidx::query::types::c_declaration::{declare, prototype};
 use probeidx::render::words;
 use probeidx_format::View;
@@ -42,6 +42,33 @@ struct Function<'a> {
     module: Option<&'a [u8]>,
     rests_on: &'static str,
     coverage: Rc<Coverage>,
+}
+
+/// What a declaration says.
+struct Declared<'a> {
+    file: &'a [u8],
+    line: u32,
+    /// If it is known.
+    prototype: Option<Prototype>,
+}
+
+struct Prototype {
+    whole: String,
+    return_type: String,
+    parameters: Vec<String>,
+}
+
+impl Prototype {
+    fn of(view: &View<'_>, declaration: &Declaration, name: &str) -> Option<Self> {
+        let record = view.functions.get(declaration.functions().next()?.index())?;
+        let whole = prototype(view, record, name)?;
+        let variables = view.variables(record);
+        let return_type = declare(view, variables.return_type, "");
+        let parameters = variables
+            .filter(|v| v.parameter)
+            .map(|v| declare(view, v.type_id, &String::from_utf8_lossy(view.string(v.name))));
+        Some(Self { whole, return_type, parameters: parameters.collect() })
+    }
 }
 
 /// The rows of a name in one kernel.
@@ -88,9 +115,6 @@ pub fn rows<'a>(
     Ok(())
 }
 
-/// File and line of a declaration, its prototype, what it returns, and how many parameters it has.
-type Declared<'a> = (&'a [u8], u32, Option<String>, Option<String>, Cell<'a>);
-
 fn push_functions(
     view: &View<'_>,
     (number, label, partition): (usize, &str, usize),
@@ -101,22 +125,17 @@ fn push_functions(
 ) -> Result<()> {
     let declarations = functions::declarations(view, id, None);
     let spelled = String::from_utf8_lossy(name);
-    // Of a static function of a header there is one for each object.
     let mut declared: Option<Declared<'_>> = None;
     for function in found {
-        if declared.as_ref().is_none_or(|d| (d.0, d.1) != (function.file, function.line)) {
-            let same =
-                |d: &&functions::Declaration| view.string(d.file) == function.file && d.line == function.line;
-            let first = declarations.iter().find(same).and_then(|d| d.functions().next());
-            let record =
-                first.and_then(|id| view.functions.get(id.index())).filter(|_| !function.file.is_empty());
-            let whole = record.and_then(|record| prototype(view, record, &spelled));
-            let known = record.filter(|_| whole.is_some()).map(|record| view.variables(record));
-            let returns = known.map(|variables| declare(view, variables.return_type, ""));
-            let count = known.map_or(Cell::Null, |v| Cell::from(v.filter(|v| v.parameter).count() as u32));
-            declared = Some((function.file, function.line, whole, returns, count));
+        // Of a static function of a header there is one for each object.
+        if declared.as_ref().is_none_or(|d| (d.file, d.line) != (function.file, function.line)) {
+            let is_same = |d: &&Declaration| view.string(d.file) == function.file && d.line == function.line;
+            let first = declarations.iter().find(is_same).filter(|_| !function.file.is_empty());
+            let prototype = first.and_then(|declaration| Prototype::of(view, declaration, &spelled));
+            declared = Some(Declared { file: function.file, line: function.line, prototype });
         }
-        let Some((_, _, whole, returns, count)) = &declared else { continue };
+        let prototype = declared.as_ref().and_then(|declared| declared.prototype.as_ref());
+        let whole = || Cell::maybe(prototype.map(|prototype| &*prototype.whole));
         let module = Cell::text(function.module.unwrap_or_default());
         let coverage = &*function.coverage;
         let (entries, copies) = (coverage.out_of_line.total, coverage.inline.total);
@@ -128,9 +147,10 @@ fn push_functions(
                 Cell::text(function.file),
                 Cell::line(function.line),
                 module.clone(),
-                Cell::maybe(whole.as_deref()),
-                Cell::maybe(returns.as_deref()),
-                count.clone(),
+                Cell::maybe(prototype.map(|prototype| &*prototype.return_type)),
+                prototype.map_or(Cell::Null, |prototype| {
+                    Cell::Texts(prototype.parameters.iter().map(String::as_bytes).collect())
+                }),
                 Cell::from(function.rests_on),
                 Cell::from(entries),
                 Cell::from(copies),
@@ -148,8 +168,7 @@ fn push_functions(
                 (0, _) => Cell::from("fully"),
                 _ => Cell::from("in part"),
             };
-            let fact =
-                [Cell::Text(name), Cell::text(function.file), module, Cell::maybe(whole.as_deref()), inlined];
+            let fact = [Cell::Text(name), Cell::text(function.file), module, whole(), inlined];
             let line = Some(i64::from(function.line)).filter(|line| *line > 0);
             facts.functions.add(number, &fact, line);
         }

@@ -12,7 +12,7 @@ import time
 
 import duckdb
 
-PROBEIDX, DB, TABLES, SQL = sys.argv[1:]
+PROBEIDX, DB, TABLES, SQL = map(os.path.abspath, sys.argv[1:])
 
 
 def ask(*words):
