@@ -8,10 +8,29 @@ pub struct Script {
     pub probes: Vec<Probe>,
     /// The types that the script itself defines.
     pub types: Vec<OwnType>,
-    /// Whether it includes headers, from which other types may come, whatever the kernel's BTF has.
-    pub has_includes: bool,
+    /// Where it includes headers, from which other types may come, whatever the kernel's BTF has.
+    pub includes: Vec<Branch>,
     /// What to do about attach points that are not there.
     pub missing: Missing,
+}
+
+/// What is read on which kernels: `#ifndef BPFTRACE_HAVE_BTF`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Branch {
+    /// On all, as far as that is understood.
+    #[default]
+    Always,
+    /// On those with BTF.
+    WithBtf,
+    /// On those without.
+    WithoutBtf,
+}
+
+impl Branch {
+    /// Whether it is read on a kernel.
+    pub fn is_read(self, has_btf: bool) -> bool {
+        self == Self::Always || has_btf == (self == Self::WithBtf)
+    }
 }
 
 /// What bpftrace does about attach points that are not there (`missing_probes`, bpftrace 0.22).
@@ -127,6 +146,8 @@ pub struct TypeName {
 pub struct OwnType {
     /// `struct x`, `union y`.
     pub name: String,
+    /// On which kernels it is defined.
+    pub branch: Branch,
     /// The members with their types, if these are known by name; `None` if some of it was not understood.
     pub members: Option<Members>,
 }

@@ -3,7 +3,7 @@ mod expressions;
 mod points;
 mod types;
 
-use super::ast::{Expression, Missing, Probe, Script};
+use super::ast::{Branch, Expression, Missing, Probe, Script};
 use super::lexer::{Lexer, Token};
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ const DEEPEST: u32 = 128;
 /// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax), with line and column: a text, comment or bracket without an end, what is
 /// no probe, and nesting that is too deep.
 pub fn parse(text: &str) -> Result<Script> {
-    let mut parser = Parser { lexer: Lexer::new(text), depth: 0 };
+    let mut parser = Parser { lexer: Lexer::new(text), depth: 0, branches: vec![] };
     let mut script = Script::default();
     while parser.definition(&mut script)? {}
     Ok(script)
@@ -25,6 +25,8 @@ pub fn parse(text: &str) -> Result<Script> {
 struct Parser<'t> {
     lexer: Lexer<'t>,
     depth: u32,
+    /// The conditions of the preprocessor that are open, the innermost last.
+    branches: Vec<Branch>,
 }
 
 impl<'t> Parser<'t> {
@@ -33,7 +35,11 @@ impl<'t> Parser<'t> {
         self.lexer.blanks()?;
         let rest = self.lexer.rest();
         if let Some(directive) = rest.strip_prefix('#') {
-            script.has_includes |= directive.trim_start().starts_with("include");
+            let directive = directive.trim_start();
+            if directive.starts_with("include") {
+                script.includes.push(self.branch());
+            }
+            self.condition(directive);
             self.lexer.skip_line();
             return Ok(true);
         }
@@ -57,6 +63,33 @@ impl<'t> Parser<'t> {
             }
         }
         Ok(true)
+    }
+
+    /// On which kernels what stands here is read.
+    fn branch(&self) -> Branch {
+        let tells = |branch: &&Branch| **branch != Branch::Always;
+        self.branches.iter().rev().find(tells).copied().unwrap_or_default()
+    }
+
+    /// Takes notice of a directive that opens, turns or ends a condition.
+    fn condition(&mut self, directive: &str) {
+        let mut words = directive.split_ascii_whitespace();
+        match (words.next(), words.next()) {
+            (Some("ifndef"), Some("BPFTRACE_HAVE_BTF")) => self.branches.push(Branch::WithoutBtf),
+            (Some("ifdef"), Some("BPFTRACE_HAVE_BTF")) => self.branches.push(Branch::WithBtf),
+            (Some(word), _) if word.starts_with("if") => self.branches.push(Branch::Always),
+            (Some(word), _) if word.starts_with("el") => {
+                if let Some(branch) = self.branches.last_mut() {
+                    *branch = match *branch {
+                        Branch::WithBtf => Branch::WithoutBtf,
+                        Branch::WithoutBtf => Branch::WithBtf,
+                        Branch::Always => Branch::Always,
+                    };
+                }
+            }
+            (Some(word), _) if word.starts_with("endif") => drop(self.branches.pop()),
+            _ => {}
+        }
     }
 
     /// Skips up to a `;` or behind a block.

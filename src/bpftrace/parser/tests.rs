@@ -1,5 +1,5 @@
 use super::*;
-use crate::bpftrace::ast::{Kind, Point};
+use crate::bpftrace::ast::{Branch, Kind, Point};
 use crate::error::ErrorKind;
 
 fn points(script: &str) -> Vec<Point> {
@@ -77,7 +77,7 @@ fn lists_predicates_comments_and_everything_outside_of_probes() {
     assert_eq!(texts, [vec!["kprobe:one", "kprobe:two"], vec!["tracepoint:a:b"], vec!["kprobe:three"]]);
     let place = parsed.probes[0].points[1].place;
     assert_eq!((place.line, place.column), (14, 3));
-    assert!(parsed.has_includes);
+    assert_eq!(parsed.includes, [Branch::Always]);
     let own = parsed.types.iter().find(|own| own.name == "struct own").unwrap();
     let names: Vec<&str> = own.members.as_ref().unwrap().iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["a", "b", "c"]);
@@ -171,4 +171,24 @@ fn any_text_ends() {
             let _ = parse(&format!("{}{with}{}", &script[..at], &script[at..]));
         }
     }
+}
+
+#[test]
+fn what_is_read_without_btf_alone_is_told() {
+    let script = "#ifndef BPFTRACE_HAVE_BTF\n#include <a.h>\n#if X\nstruct old { int a; };\n#endif\n#else\n\
+        #include <b.h>\nstruct new { int a; };\n#endif\nstruct all { int a; };\n#endif\n\
+        #ifdef BPFTRACE_HAVE_BTF\nstruct with { int a; };\n#endif\nkprobe:one { }";
+    let parsed = parse(script).unwrap();
+    assert_eq!(parsed.includes, [Branch::WithoutBtf, Branch::WithBtf]);
+    let types: Vec<_> = parsed.types.iter().map(|own| (&own.name[7..], own.branch)).collect();
+    let expected = [
+        ("old", Branch::WithoutBtf),
+        ("new", Branch::WithBtf),
+        ("all", Branch::Always),
+        ("with", Branch::WithBtf),
+    ];
+    assert_eq!(types, expected);
+    assert!(Branch::Always.is_read(true) && Branch::Always.is_read(false));
+    assert!(Branch::WithBtf.is_read(true) && !Branch::WithBtf.is_read(false));
+    assert!(Branch::WithoutBtf.is_read(false) && !Branch::WithoutBtf.is_read(true));
 }

@@ -101,7 +101,7 @@ impl Parser<'_> {
             _ => self.members()?,
         };
         if !name.is_empty() {
-            types.push(OwnType { name, members });
+            types.push(OwnType { name, branch: self.branch(), members });
         }
         // Attributes may follow.
         while let Token::Word(word) = self.lexer.peek()?

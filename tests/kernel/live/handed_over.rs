@@ -4,8 +4,6 @@ use super::boot::{Machine, Request};
 use super::listed::ask;
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, needed, say};
-use std::collections::BTreeSet;
-use std::path::Path;
 
 /// A question; a part of what is recorded, for those that happen while the tools work.
 const SPECS: [(&[&str], Option<&str>); 10] = [
@@ -90,16 +88,7 @@ fn taken(kernel: &Kernel) {
 
 /// With the tools, their libraries and busybox.
 fn machine(kernel: &Kernel) -> Result<Machine, String> {
-    let mut machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
-    let mut files: BTreeSet<String> = BTreeSet::from(["/bin/busybox".to_owned()]);
-    for (_, program) in TOOLS {
-        files.insert(program.to_owned());
-        files.extend(parts::libraries(program.as_ref())?);
-    }
-    for file in files {
-        let from = if Path::new(&file).exists() { file.clone() } else { format!("/usr{file}") };
-        let bytes = std::fs::read(&from).map_err(|e| format!("{from}: {e}"))?;
-        machine = machine.file(&file[1..], bytes);
-    }
-    Ok(machine)
+    let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
+    let files = parts::carried(&TOOLS.map(|(_, program)| program))?;
+    Ok(files.into_iter().fold(machine, |machine, (path, bytes)| machine.file(&path, bytes)))
 }

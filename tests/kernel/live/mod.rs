@@ -17,6 +17,7 @@ mod parts;
 mod patched;
 mod row;
 mod sample;
+mod scripts;
 mod symbols;
 mod trace;
 mod traced;

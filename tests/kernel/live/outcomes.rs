@@ -169,7 +169,7 @@ impl Reason {
 }
 
 /// What `check --json` says, with the index of `$PROBEIDX_DB` if it has the kernel.
-fn foretold(kernel: &Kernel, files: &[PathBuf]) -> Result<Vec<Value>, String> {
+pub fn foretold(kernel: &Kernel, files: &[PathBuf]) -> Result<Vec<Value>, String> {
     let given = std::env::var_os("PROBEIDX_DB").map(PathBuf::from);
     let given =
         given.map(|folder| folder.join(format!("{}.pidx", kernel.release))).filter(|path| path.exists());

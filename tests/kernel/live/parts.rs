@@ -1,7 +1,7 @@
 //! What is put into the machine: our init, our module, and the kernel's modules in the order in which to load them.
 use crate::installed::{Architecture, Kernel, scratch};
 use probeidx::load::{Image, elf::Elf};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -79,6 +79,20 @@ pub fn libraries(program: &Path) -> Result<Vec<String>, String> {
         .map(|word| word.trim_end_matches(':').to_owned())
         .filter(|word| Path::new(word) != program)
         .collect())
+}
+
+/// Programs of this machine, the libraries that they need, and the busybox that runs their scripts: by the path in the machine.
+pub fn carried(programs: &[&str]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let mut files = BTreeSet::from(["/bin/busybox".to_owned()]);
+    for program in programs {
+        files.insert((*program).to_owned());
+        files.extend(libraries(program.as_ref())?);
+    }
+    let read = |file: String| {
+        let from = if Path::new(&file).exists() { file.clone() } else { format!("/usr{file}") };
+        Ok((file[1..].to_owned(), read(from.as_ref())?))
+    };
+    files.into_iter().map(read).collect()
 }
 
 /// `objects.c`, linked statically with libbpf: the one whose sources are in `$PROBEIDX_LIBBPF`, else the one that is installed.

@@ -121,6 +121,15 @@ pub const ALL: &[(&str, &[Case])] = &[
                 &["kprobe:calls field", "  1:84 field: struct grown has no member first"],
             ),
             (
+                "#ifndef BPFTRACE_HAVE_BTF\n#include <x.h>\nstruct grown { int mine; };\n#endif\n\
+                 kprobe:calls { $g = (struct grown *)arg0; $g->mine; $g->first; $n = (struct nothing *)1 }",
+                &[
+                    "kprobe:calls field",
+                    "  5:57 field: struct grown has no member first",
+                    "  5:70 undecided: the kernel has no type struct nothing; the headers that are included may",
+                ],
+            ),
+            (
                 "BEGIN { kaddr(\"seen\"); kaddr(\"unseen\"); print(retval); }",
                 &[
                     "BEGIN loader",
@@ -329,6 +338,11 @@ pub const ALL: &[(&str, &[Case])] = &[
                 &["fexit:first_caller argument", "  1:22 argument: first_caller returns nothing"],
             ),
             ("f:takes* {}", &["f:takes* ok"]),
+            (
+                "#ifndef BPFTRACE_HAVE_BTF\n#include <x.h>\nstruct zzqqxx { int mine; };\n#endif\n\
+                 kprobe:traced_caller { $g = (struct zzqqxx *)arg0; $g->mine; }",
+                &["kprobe:traced_caller field", "  5:30 field: the kernel has no type struct zzqqxx"],
+            ),
             (
                 "kprobe:traced_caller {} kprobe:traced* {} kprobe:zz* {}",
                 &[

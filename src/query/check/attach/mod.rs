@@ -5,6 +5,7 @@ mod events;
 mod named;
 mod sleepable;
 mod trampoline;
+mod wildcards;
 
 use super::outcome::{Finding, State};
 use crate::pattern::Pattern;
@@ -19,6 +20,7 @@ use named::Named;
 use probeidx_format::View;
 use probeidx_format::machine;
 pub use trampoline::Trampoline;
+pub use wildcards::Each;
 
 /// Judges attach points on a kernel.
 pub struct Attacher<'a> {

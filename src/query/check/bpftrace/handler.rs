@@ -232,6 +232,12 @@ impl<'r, 's> Reader<'r, '_, 's> {
     /// A field of events: each of them has to have it.
     fn field(&mut self, place: Place, events: &[Tracepoint<'_>], name: &str) {
         if name.starts_with("common_") {
+            let reason = format!("bpftrace refuses {name}: BPF programs do not see the common fields");
+            let instead = match name {
+                "common_pid" => vec!["tid".to_owned()],
+                _ => vec![],
+            };
+            self.found(place, State::Loader, name, reason, instead);
             return;
         }
         let view = self.judged.view;

@@ -10,7 +10,7 @@ mod points;
 mod values;
 
 use super::attach::Attacher;
-use super::outcome::{FileOutcome, ProgramOutcome, Severity};
+use super::outcome::{FileOutcome, ProgramOutcome, Severity, State};
 use crate::bpftrace::ast::{Kind, Missing, Point, Probe, Script};
 use probeidx_format::View;
 use values::Types;
@@ -35,14 +35,21 @@ impl Judged<'_, '_> {
     fn probe(&self, probe: &Probe, missing: Missing) -> Vec<ProgramOutcome> {
         let mut programs: Vec<ProgramOutcome> =
             probe.points.iter().map(|point| self.point(point, probe)).collect();
-        // bpftrace goes on without the kprobes of a list that are not there (`missing_probes`).
+        // bpftrace goes on without those of a list that are not there (`missing_probes`), and without kprobes that the kernel
+        // refuses.
         let works = programs.iter().find(|program| !program.state().is_failure());
         if let Some(works) = works.map(|program| program.name.clone())
             && missing != Missing::Error
         {
             let why = format!("bpftrace goes on without it, as {works} works");
             for (program, point) in programs.iter_mut().zip(&probe.points) {
-                if matches!(point.kind, Kind::Kprobe | Kind::Kretprobe) && is_refused(program) {
+                let goes_on = match point.kind {
+                    Kind::Kprobe | Kind::Kretprobe => true,
+                    Kind::Fentry | Kind::Fexit => is_missing(program.state()),
+                    Kind::Tracepoint => program.state() == State::Absent,
+                    _ => false,
+                };
+                if goes_on && is_refused(program) {
                     program.forgive(&why);
                 }
             }
@@ -72,6 +79,11 @@ impl Judged<'_, '_> {
         let line = self.lines.get(line.saturating_sub(1) as usize).map_or("", |line| line.trim());
         line.chars().take(LONGEST).collect()
     }
+}
+
+/// Whether BTF does not have a function.
+fn is_missing(state: State) -> bool {
+    matches!(state, State::Absent | State::Renamed | State::Inlined)
 }
 
 /// Whether it is the kernel alone that refuses the program. A handler that is wrong ends it: bpftrace compiles all before it

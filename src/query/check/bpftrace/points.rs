@@ -2,7 +2,7 @@
 use super::Judged;
 use crate::bpftrace::ast::{Kind, Point};
 use crate::pattern::Pattern;
-use crate::query::check::attach::Trampoline;
+use crate::query::check::attach::{Each, Trampoline};
 use crate::query::check::outcome::{Finding, Severity, State};
 use crate::query::check::parameters;
 use crate::query::resolve::tracepoint::{self, Tracepoint};
@@ -108,7 +108,8 @@ impl<'a> Judged<'a, '_> {
         let word = if is_return { "kretprobe:" } else { "kprobe:" };
         if has_wildcards(name) {
             readable.registers = if is_return { Registers::None } else { Registers::Any };
-            return (self.attacher.multi(name.as_bytes()), readable);
+            let module = module.map(str::as_bytes);
+            return (self.attacher.expanded(module, name, Each::Kprobe { is_return }), readable);
         }
         let module = module.map(str::as_bytes);
         let mut findings =
@@ -175,7 +176,8 @@ impl<'a> Judged<'a, '_> {
         let returned = if is_return { Returned::Any } else { Returned::None };
         let mut readable = Readable { returned, ..Readable::nothing() };
         if has_wildcards(name) {
-            return (self.attacher.multi(name.as_bytes()), readable);
+            let module = module.map(str::as_bytes);
+            return (self.attacher.expanded(module, name, Each::Trampoline), readable);
         }
         let module = module.map(str::as_bytes);
         let mut findings = self.attacher.trampoline(module, name.as_bytes(), Trampoline::Function);
@@ -219,7 +221,7 @@ impl<'a> Judged<'a, '_> {
         if found.is_empty() {
             match self.attacher.event(category.as_bytes(), event.as_bytes()) {
                 _ if has_wildcards(category) || has_wildcards(event) => {
-                    findings.push(Finding::new(State::Absent, "", "no event matches"));
+                    findings.push(Finding::new(State::Absent, "", "no event matches").errno("ENOENT"));
                 }
                 Err(finding) => findings.push(*finding),
                 Ok((_, notes)) => findings.extend(notes),
@@ -261,7 +263,8 @@ impl<'a> Judged<'a, '_> {
         let mut readable = Readable { registers: Registers::Any, ..Readable::nothing() };
         if has_wildcards(event) {
             let is_there = !self.matching_events("*", event).is_empty();
-            let missing = (!is_there).then(|| Finding::new(State::Absent, "", "no tracepoint matches"));
+            let missing =
+                (!is_there).then(|| Finding::new(State::Absent, "", "no tracepoint matches").errno("ENOENT"));
             return (missing.into_iter().collect(), readable);
         }
         match self.attacher.raw_tracepoint(event.as_bytes(), "ENOENT") {

@@ -2,17 +2,21 @@
 use crate::bpftrace::ast::{OwnType, Script, TypeName};
 use crate::error::Error;
 use crate::query::check::suggestions;
+use crate::query::index::functions;
 use crate::query::spec::member_path::Step;
 use crate::query::types::lookup;
 use crate::query::types::member::walk;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
+use probeidx_format::record::ObjectRecord;
 use probeidx_format::types::TypeKind;
 
 /// The types that a script can use on a kernel.
 pub(super) struct Types<'a, 's> {
     view: &'a View<'a>,
     own: &'s [OwnType],
+    /// Whether the kernel has BTF. bpftrace tells the script.
+    has_btf: bool,
     /// Whether types may come from headers.
     pub has_includes: bool,
 }
@@ -51,12 +55,17 @@ pub(super) struct NoMember {
 
 impl<'a, 's> Types<'a, 's> {
     pub fn new(view: &'a View<'a>, script: &'s Script) -> Self {
-        Self { view, own: &script.types, has_includes: script.has_includes }
+        let kernel = functions::kernel(view).and_then(|kernel| view.objects.get(kernel.index()));
+        let has_btf = !kernel.is_some_and(|kernel| kernel.has(ObjectRecord::NO_BTF));
+        let has_includes = script.includes.iter().any(|branch| branch.is_read(has_btf));
+        Self { view, own: &script.types, has_btf, has_includes }
     }
 
     /// A type by its name: the script's own, else the kernel's.
     pub fn named(&self, name: &TypeName) -> Found<'s> {
-        if let Some(own) = self.own.iter().find(|own| own.name == name.name) {
+        if let Some(own) =
+            self.own.iter().find(|own| own.name == name.name && own.branch.is_read(self.has_btf))
+        {
             return Found::Value(Value { base: Base::Own(own), pointers: name.pointers });
         }
         if name.is_own() {

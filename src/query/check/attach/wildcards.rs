@@ -1,0 +1,98 @@
+//! Wildcards as bpftrace expands them: to the functions that ftrace lists (`available_filter_functions`), each of which is
+//! attached by itself, and goes without a word if the kernel refuses it (`ProbeMatcher`, bpftrace 0.17 and later).
+use super::super::outcome::{Finding, Severity, State};
+use super::Attacher;
+use crate::pattern::Pattern;
+use crate::query::index::{functions, symbols};
+
+/// At most so many probes of one kind are taken: `BPFTRACE_MAX_PROBES` up to 0.22, and since then.
+const MOST: [usize; 2] = [512, 1024];
+
+/// What the functions that a pattern matches are attached by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// A kprobe, or kretprobe.
+    Kprobe {
+        /// Whether it is one at returns.
+        is_return: bool,
+    },
+    /// A trampoline.
+    Trampoline,
+}
+
+impl Attacher<'_> {
+    /// The functions with an ftrace site that a pattern matches, each attached by itself: one of them has to be taken. Those of
+    /// modules count where no other is there, as their modules have to be loaded. Cost: linear in the names that match.
+    pub fn expanded(&self, module: Option<&[u8]>, pattern: &str, each: Each) -> Vec<Finding> {
+        let Ok(asked) = Pattern::new(pattern) else {
+            return vec![Finding::new(State::Loader, pattern, "the pattern is wrong")];
+        };
+        // kprobe.multi takes all at once, whatever their number, and minds no names.
+        let (has_options, has_multi) =
+            [&b"FTRACE"[..], b"FPROBE"].map(|option| self.view.option(option).is_some()).into();
+        let is_multi = has_multi && matches!(each, Each::Kprobe { .. });
+        let is_counted = has_options && !is_multi;
+        let (mut of_kernel, mut is_taken, mut in_module) = (0, false, None);
+        for id in functions::names(self.view, &asked) {
+            let name = self.view.string(self.view.names.at(id.index()).name);
+            let mut is_met = false;
+            for (object, symbol) in symbols::code_named(self.view, module, name) {
+                let verdicts = self.judge.verdicts(object, symbol.pc.get(), false);
+                if !verdicts.ftrace().is_ok() {
+                    continue;
+                }
+                let is_ok = match each {
+                    Each::Kprobe { is_return } => verdicts.definition(is_return).is_ok(),
+                    Each::Trampoline => verdicts.trampoline().is_ok(),
+                };
+                match functions::kernel(self.view) == Some(object) {
+                    true => {
+                        let minds =
+                            matches!(each, Each::Kprobe { .. }) && !is_multi && self.refuses_ambiguous;
+                        is_taken |= is_ok && !(minds && self.has_others(module, name));
+                        is_met = true;
+                    }
+                    false if is_ok => in_module = in_module.or(Some(object)),
+                    false => {}
+                }
+            }
+            of_kernel += usize::from(is_met);
+        }
+        let refused = |state, reason: String| vec![Finding::new(state, pattern, reason)];
+        let by_kernel = |state, reason, errno| vec![Finding::new(state, pattern, reason).errno(errno)];
+        match (of_kernel, in_module) {
+            _ if is_counted && of_kernel > MOST[1] => {
+                let reason = format!(
+                    "{of_kernel} functions match, and bpftrace takes up to {} (BPFTRACE_MAX_PROBES)",
+                    MOST[1]
+                );
+                refused(State::Loader, reason)
+            }
+            _ if is_counted && of_kernel > MOST[0] => {
+                let reason = format!(
+                    "{of_kernel} functions match, and older versions of bpftrace take up to {} (BPFTRACE_MAX_PROBES)",
+                    MOST[0]
+                );
+                refused(State::Undecided, reason)
+            }
+            _ if is_taken => vec![],
+            (_, Some(object)) => {
+                let name =
+                    self.view.objects.get(object.index()).map_or(&b""[..], |o| self.view.string(o.name));
+                let reason =
+                    format!("it is in module {}, which has to be loaded", String::from_utf8_lossy(name));
+                vec![Finding::new(State::Module, pattern, reason).severity(Severity::Note)]
+            }
+            (0, None) => by_kernel(State::Absent, "no function with an ftrace site matches", "ENOENT"),
+            (_, None) => {
+                by_kernel(State::NoSite, "the kernel takes none of the functions that match", "EINVAL")
+            }
+        }
+    }
+
+    /// Whether several functions of the kernel have a name.
+    fn has_others(&self, module: Option<&[u8]>, name: &[u8]) -> bool {
+        let kernel = functions::kernel(self.view);
+        symbols::code_named(self.view, module, name).filter(|(object, _)| Some(*object) == kernel).count() > 1
+    }
+}

@@ -1,0 +1,267 @@
+//! bpftrace's scripts against the kernel: bpftrace of this machine attaches each, and `check` has foretold what becomes of it.
+//!
+//! They are the tools that come with it, and small ones for each rule: `tests/fixtures/bpftrace/rules.txt`. Each takes seconds, as
+//! bpftrace compiles it: on other kernels than the installed one only some of the small ones are tried, or all with
+//! `$PROBEIDX_SCRIPTS=all`.
+use super::boot::{Machine, Request};
+use super::outcomes::Agreement;
+use super::parts;
+use crate::installed::{self, Architecture, Kernel, say, wanted};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const BPFTRACE: &str = "/usr/bin/bpftrace";
+/// One in so many of the small scripts.
+const SHARE: usize = 3;
+
+/// A script on a kernel.
+struct Outcome {
+    /// The name of a tool; else the rule, and the script.
+    name: String,
+    /// The state of the file, of `check`.
+    state: String,
+    /// Its attach points, of `check`.
+    points: Vec<Point>,
+    /// bpftrace attached it, and ended well.
+    is_attached: bool,
+    printed: String,
+}
+
+/// An attach point of a script.
+struct Point {
+    text: String,
+    state: String,
+    /// It does not work, and need not, as another one of the list does.
+    is_forgiven: bool,
+    /// State and reason of what is found.
+    findings: Vec<(String, String)>,
+}
+
+/// A difference that is decided: its name, and which outcomes it is about.
+struct Class {
+    name: &'static str,
+    holds: fn(&Outcome) -> bool,
+}
+
+const CLASSES: [Class; 8] = [
+    // It is to be placed in a program that neither the index nor the machine has, and `check` says that.
+    Class { name: "not indexed", holds: |o| o.state == "unindexed" && !o.is_attached },
+    // `check` notes which module has to be loaded, and none is.
+    Class { name: "module not loaded", holds: Outcome::needs_module },
+    // bpftrace reads the headers of the kernel, if they are there.
+    Class {
+        name: "headers of the kernel",
+        holds: |o| !o.is_attached && o.printed.contains("file not found"),
+    },
+    // Of a name that several functions have, kernels before 6.7 or so take one: the program runs, and not where it is meant to.
+    Class { name: "one of several", holds: |o| o.fails_only("several functions have the name") },
+    Class {
+        name: "all of several",
+        holds: |o| o.fails_only("the kernel takes none of the functions that match"),
+    },
+    // bpftrace reads what is in the register: an argument of nothing.
+    Class { name: "a register without an argument", holds: |o| o.state == "argument" && o.is_attached },
+    // The emulated processor has none.
+    Class {
+        name: "no counters",
+        holds: |o| o.points.iter().any(|point| point.text.starts_with("hardware:")),
+    },
+    // A fault of bpftrace 0.17 of Debian, which knows the word and nothing of the kind.
+    Class { name: "no raw tracepoints", holds: |o| o.printed.contains("Invalid probe type made it to") },
+];
+
+#[test]
+fn scripts_do_what_check_foretells() {
+    installed::on_each(|kernel| {
+        // bpftrace is that of this machine.
+        if kernel.architecture == Architecture::X86_64 && !kernel.is_own_build() {
+            foretold(kernel);
+        }
+    });
+}
+
+fn foretold(kernel: &Kernel) {
+    let folder = tempfile::tempdir().unwrap();
+    let is_installed = installed::kernel().is_ok_and(|installed| installed.release == kernel.release);
+    let step = if is_installed || std::env::var_os("PROBEIDX_SCRIPTS").is_some() { 1 } else { SHARE };
+    let rules = rules(folder.path()).into_iter().step_by(step);
+    let scripts: Vec<(String, PathBuf)> = tools().into_iter().chain(rules).collect();
+    let Some(outcomes) = wanted(outcomes(kernel, &scripts)) else { return };
+    let mut counts: BTreeMap<(Agreement, &str), usize> = BTreeMap::new();
+    let mut wrong = vec![];
+    for outcome in &outcomes {
+        let agreement = outcome.agreement();
+        let class = CLASSES.iter().find(|class| agreement != Agreement::AsForetold && (class.holds)(outcome));
+        *counts.entry((agreement, class.map_or("", |class| class.name))).or_default() += 1;
+        if class.is_none() && agreement != Agreement::AsForetold {
+            wrong.push(outcome);
+        }
+    }
+    for ((agreement, class), count) in &counts {
+        say(&format!("  {}: scripts: {agreement:?} {class} {count}", kernel.release));
+    }
+    let listed: String = wrong.iter().map(|outcome| format!("\n{outcome}")).collect();
+    assert!(wrong.is_empty(), "{}: these disagree:{listed}", kernel.release);
+    let attached = outcomes.iter().filter(|outcome| outcome.is_attached).count();
+    let range = outcomes.len() / 3..outcomes.len() * 2 / 3;
+    assert!(range.contains(&attached), "{}: {attached} of {} attach", kernel.release, outcomes.len());
+}
+
+/// The tools that come with bpftrace.
+fn tools() -> Vec<(String, PathBuf)> {
+    let entries = ["/usr/sbin", "/usr/share/bpftrace/tools"].map(std::fs::read_dir);
+    let files = entries.into_iter().flatten().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "bt")).collect();
+    files.sort();
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    files.into_iter().map(|path| (name(&path), path)).collect()
+}
+
+/// The scripts for each rule, each in a file of its own.
+fn rules(folder: &Path) -> Vec<(String, PathBuf)> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bpftrace/rules.txt");
+    let all = std::fs::read_to_string(&all).unwrap_or_else(|e| panic!("{}: {e}", all.display()));
+    let mut rule = "";
+    let mut scripts = vec![];
+    for (number, line) in all.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        match line.split_at(2) {
+            ("= ", name) => rule = name,
+            ("# ", _) => {}
+            _ => {
+                let path = folder.join(format!("{number}.bt"));
+                std::fs::write(&path, format!("{line}\n")).unwrap();
+                scripts.push((format!("{rule}: {line}"), path));
+            }
+        }
+    }
+    scripts
+}
+
+fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcome>, String> {
+    let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
+    let carried = parts::carried(&[BPFTRACE])?.into_iter().chain(headers());
+    let mut machine = carried.fold(machine, |machine, (path, bytes)| machine.file(&path, bytes));
+    let mut requests = vec![];
+    for (number, (_, path)) in scripts.iter().enumerate() {
+        let text = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        // At an offset, bpftrace wants the kernel's file to look at, or to be told that none is there.
+        let has_offset = text.split(|b| *b == b'\n').any(|l| l.starts_with(b"kprobe:") && l.contains(&b'+'));
+        let set = if has_offset { "BPFTRACE_VMLINUX=/dev/null " } else { "" };
+        // It ends with what it started, once all probes are attached.
+        let run = format!("{set}timeout -s INT 60 bpftrace --unsafe -c '/bin/busybox true' /x/{number}.bt\n");
+        machine = machine.file(&format!("x/{number}.bt"), text);
+        machine = machine.file(&format!("x/{number}.sh"), run.into_bytes());
+        requests.push(Request::Run { script: format!("/x/{number}.sh") });
+    }
+    let answers = machine.boot(&requests)?.answers;
+    let files: Vec<PathBuf> = scripts.iter().map(|(_, path)| path.clone()).collect();
+    let foretold = super::outcomes::foretold(kernel, &files)?;
+    let outcomes = scripts.iter().zip(answers).map(|((name, path), answer)| {
+        let path = path.display().to_string();
+        let of_file = foretold.iter().filter(|one| one["file"] == *path);
+        let whole = of_file.clone().find(|one| one["program"].is_null()).or(of_file.clone().next());
+        Outcome {
+            name: name.clone(),
+            state: whole.map_or_else(String::new, |one| text(&one["state"])),
+            points: of_file.filter(|one| !one["program"].is_null()).map(Point::of).collect(),
+            is_attached: answer.errno == 0,
+            printed: answer.traced.join("\n"),
+        }
+    });
+    Ok(outcomes.collect())
+}
+
+/// Those of the C library that the tools include, and what these include: by the path in the machine.
+fn headers() -> Vec<(String, Vec<u8>)> {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-M", "-xc", "-include", "sys/socket.h", "/dev/null"]);
+    let listed =
+        gcc.output().map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned()).unwrap_or_default();
+    let files = listed.split_ascii_whitespace().filter(|word| word.starts_with("/usr/"));
+    files.filter_map(|file| Some((file[1..].to_owned(), std::fs::read(file).ok()?))).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+impl Point {
+    fn of(one: &Value) -> Self {
+        let findings = one["findings"].as_array().cloned().unwrap_or_default();
+        let is_error = |f: &Value| f["severity"] == "error";
+        Self {
+            text: text(&one["program"]),
+            state: text(&one["state"]),
+            is_forgiven: !findings.iter().any(is_error),
+            findings: findings.iter().map(|f| (text(&f["state"]), text(&f["reason"]))).collect(),
+        }
+    }
+
+    fn works(&self) -> bool {
+        ["ok", "partial", "unindexed", "undecided"].contains(&self.state.as_str())
+    }
+
+    /// bpftrace attaches it by its name, and says so if it goes on without it.
+    fn is_named_kprobe(&self) -> bool {
+        ["kprobe:", "kretprobe:"].iter().any(|kind| self.text.starts_with(kind)) && !self.text.contains('*')
+    }
+}
+
+impl Outcome {
+    fn agreement(&self) -> Agreement {
+        let works = ["ok", "partial", "unindexed"].contains(&self.state.as_str());
+        if self.state == "undecided" {
+            return Agreement::Undecided;
+        }
+        if !self.is_attached {
+            return if works { Agreement::WrongOk } else { Agreement::AsForetold };
+        }
+        // It goes on without some of the attach points, even without all of a list.
+        let skipped = |point: &Point| {
+            let warning = format!("could not attach probe {}, skipping", point.text);
+            self.printed.lines().any(|line| line.contains(&warning))
+        };
+        if self.points.iter().any(|point| point.works() && skipped(point)) {
+            return Agreement::WrongOk;
+        }
+        let is_alarm = |point: &&Point| {
+            let is_told = !point.is_forgiven || point.is_named_kprobe();
+            !point.works() && is_told && !skipped(point)
+        };
+        if self.points.iter().any(|point| is_alarm(&point)) {
+            return Agreement::FalseAlarm;
+        }
+        Agreement::AsForetold
+    }
+
+    fn needs_module(&self) -> bool {
+        let is_noted =
+            |point: &Point| point.works() && point.findings.iter().any(|(state, _)| state == "module");
+        self.points.iter().any(is_noted)
+    }
+
+    /// All that is wrong with it is this, and it was attached.
+    fn fails_only(&self, why: &str) -> bool {
+        let mut wrong = self.points.iter().filter(|point| !point.works());
+        self.is_attached && wrong.all(|point| point.findings.iter().any(|(_, reason)| reason.contains(why)))
+    }
+}
+
+impl Display for Outcome {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let did = if self.is_attached { "attached" } else { "refused" };
+        write!(f, "{}: {} and {did}", self.name, self.state)?;
+        for point in &self.points {
+            for (state, reason) in &point.findings {
+                write!(f, "\n    {}: {state}: {reason}", point.text)?;
+            }
+        }
+        for line in self.printed.lines().take(6) {
+            write!(f, "\n    > {line}")?;
+        }
+        Ok(())
+    }
+}
