@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// gives a file directly, the folder is not listed.
 /// # Errors
 /// [`ErrorKind::NoIndex`] if there is none, or none of this release; [`ErrorKind::Usage`] if there are several and no
-/// choice, or several of a build id; [`ErrorKind::Io`] if the folder cannot be read; those of [`Index::open`] where what
+/// choice, or several of a build id; [`ErrorKind::Io`] if the folder cannot be read; those of [`Index::open`](crate::query::Index::open) where what
 /// is in the indexes decides.
 pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<Vec<PathBuf>> {
     let by_name =
