@@ -40,11 +40,6 @@ impl Case {
         format!("{}{}\t{}\t{}", self.how, self.action, self.count, self.arguments.join("\t"))
     }
 
-    /// How much longer it takes than others: to index a kernel takes minutes.
-    pub fn times(&self) -> u64 {
-        if self.how.starts_with('e') && self.code == 0 { 60 } else { 1 }
-    }
-
     /// That it ends with this code, and says this.
     fn ends(self, code: i64, says: &[&'static str]) -> Self {
         Self { code, says: says.to_vec(), ..self }
@@ -331,11 +326,6 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
             .ends(3, &["is not indexed", "run: probeidx build "]),
         plain("nothing", 1, &["vfs_read", "--dry-run"]).with('e').ends(3, &["run: probeidx build "]),
     ]);
-    if is_x86 && kernel.version() >= (6, 1) {
-        // Of the BTF and the memory of the kernel that runs.
-        let case = plain("read", 3, &["vfs_read", "count", "--json", "--comm", "actor"]).with('e');
-        cases.push(case.says(&["is not indexed; indexing kernel"]).prints(counts_of_reads));
-    }
     if is_x86 {
         cases.extend([
             // On arm64 the offset is nowhere.
@@ -367,7 +357,7 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
                 numbers(t, "fdget", |fd| fd == 301)
             }),
         ]);
-    } else {
+    } else if version == (6, 12) {
         cases.extend([
             // It is inlined no more.
             sees("numbers", 2, &["fdget", "fd", "--if", is_numbered], |t| {
@@ -375,15 +365,10 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
                 let ordered = || (300..314).filter_map(|fd| NUMBERS.iter().find(|n| n.0 == fd));
                 (0..t.count).flat_map(|_| ordered().map(one)).collect()
             }),
-            // Before 6.13 ftruncate and flock call fdget by themselves; kprobe_events take no probe in fsetxattr and fremovexattr.
-            match version < (6, 13) {
-                true => sees("numbers", 1, &["class_fd_constructor", "fd", "--if", is_numbered], |t| {
-                    numbers(t, "class_fd_constructor", |fd| ![302, 305, 312, 313].contains(&fd))
-                }),
-                false => sees("numbers", 1, &["class_fd_constructor", "fd", "--if", is_numbered], |t| {
-                    numbers(t, "class_fd_constructor", |_| true)
-                }),
-            },
+            // ftruncate and flock call fdget by themselves; kprobe_events take no probe in fsetxattr and fremovexattr.
+            sees("numbers", 1, &["class_fd_constructor", "fd", "--if", is_numbered], |t| {
+                numbers(t, "class_fd_constructor", |fd| ![302, 305, 312, 313].contains(&fd))
+            }),
         ]);
     }
     if kernel.release.starts_with("6.1.0") && is_x86 {

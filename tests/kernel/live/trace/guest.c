@@ -10,9 +10,8 @@
 //     u ACTION COUNT ARGUMENT...     the same; the program is that of a user without rights
 //     g ACTION COUNT ARGUMENT...     the same; the program is that of such a user, and was granted what it tells such users
 //     e ACTION COUNT ARGUMENT...     the same; the kernel is not indexed
-//     k COUNT ARGUMENT...            trace once, to its end; then so often trace and kill the program by SIGKILL, at a random
-//                                    moment between the first that it writes and its end. After each, a trace that ends by
-//                                    itself is to leave nothing
+//     k COUNT ARGUMENT...            trace and kill the program by SIGKILL at a random moment, so often; after each a trace
+//                                    that ends by itself is to find nothing left
 //     c PATH                         print a file
 // It tells of each request
 //     n NUMBER NAME VALUE            what the action knows, and the code with which the program ended
@@ -580,51 +579,31 @@ static void session(char **words, int signal, int how) {
     tell("a %u 0\n", answering);
 }
 
-// Whether a trace has made its instance, which is the first that it writes.
-static int has_instance(void) {
-    DIR *instances = opendir(TRACING "instances");
-    struct dirent *entry;
-    int found = 0;
-    while (instances && (entry = readdir(instances)))
-        found |= !strncmp(entry->d_name, "probeidx.", 9);
-    if (instances)
-        closedir(instances);
-    return found;
-}
-
-static long microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void kill_often(int count, char **words) {
     static struct buffer left;
     char *arguments[ARGUMENTS + 3] = {"probeidx", "trace"};
     char *next[] = {"probeidx", "trace", "vfs_fsync", "--duration", "1ms", NULL};
     memcpy(arguments + 2, words, (ARGUMENTS - 2) * sizeof *words);
-    long span = 0, met = 0, planted = 0, removed = 0, dirty = 0;
+    struct timespec start, now;
+    long most = 0, planted = 0, removed = 0, dirty = 0;
     int status;
     for (int i = -1; i < count; i++) {
+        clock_gettime(CLOCK_MONOTONIC, &start);
         pid_t trace = start_trace(arguments, TO_FILE);
-        for (int tries = 0; !has_instance() && tries < 60000; tries++)
-            pause_for(1000);
-        long first = microseconds();
         if (i < 0) {
-            // How long it takes from the first that it writes to its end, once.
-            wait_for(trace);
-            span = microseconds() - first;
+            // How long it takes, once.
+            is_tracing(trace, &status);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            most = (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 + 200000;
         } else {
-            pause_for(random() % span);
-            kill(trace, SIGKILL);
-            waitpid(trace, &status, 0);
+            // Most of the time goes by before anything is planted.
+            pause_for(most / 2 + random() % (most / 2));
         }
-        left.length = 0;
-        append(&left, TRACING "dynamic_events");
-        planted += left.length > 0;
+        kill(trace, SIGKILL);
+        waitpid(trace, &status, 0);
         left.length = 0;
         list_left(&left);
-        met += left.length > 0;
+        planted += left.length > 0;
         trace = start_trace(next, TO_FILE);
         if (wait_for(trace) == 0)
             removed++;
@@ -635,8 +614,6 @@ static void kill_often(int count, char **words) {
             tell_bytes(left.bytes, left.length);
         }
     }
-    known("span", span);
-    known("met", met);
     known("planted", planted);
     known("removed", removed);
     known("dirty", dirty);

@@ -3,7 +3,6 @@
 //! before.
 mod cases;
 mod forms;
-mod questions;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
@@ -74,7 +73,7 @@ fn traces_hold(kernel: &Kernel) {
     let Some(machine) = needed(machine(kernel)) else { return };
     let cases = cases::of(kernel);
     let requests: Vec<Request> =
-        cases.iter().map(|case| Request::Session { line: case.line(), times: case.times() }).collect();
+        cases.iter().map(|case| Request::Session { line: case.line(), times: 1 }).collect();
     let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}"));
     let (mut wrong, mut failed) = (String::new(), 0);
     for (number, (case, answer)) in cases.iter().zip(&answers.answers).enumerate() {
@@ -150,20 +149,15 @@ fn kills_hold(kernel: &Kernel) {
     let Some(machine) = needed(machine(kernel)) else { return };
     let is_installed = installed::kernel().is_ok_and(|installed| installed.release == kernel.release);
     let kills = KILLS[usize::from(!is_installed)];
-    let line = format!("k {kills}\tvfs_*\t--duration\t500ms");
+    let line = format!("k {kills}\tvfs_*");
     let requests = [Request::Session { line, times: 2 * kills + 2 }];
     let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}"));
     let known = |name: &str| answers.answers[0].known.get(name).and_then(|v| v.parse::<u64>().ok());
     let left = answers.printed.get("left/0").cloned().unwrap_or_default();
     let said = answers.printed.get("stderr/0").cloned().unwrap_or_default();
-    let [met, planted, span] = ["met", "planted", "span"].map(|name| known(name).unwrap_or_default());
-    installed::say(&format!(
-        "{}: {kills} traces were killed within the {} ms from their first write to their end: {met} left something, {planted} \
-         of them events",
-        kernel.release,
-        span / 1000
-    ));
+    let planted = known("planted").unwrap_or_default();
+    installed::say(&format!("{}: {planted} of {} killed traces left something", kernel.release, kills + 1));
     assert_eq!(known("dirty"), Some(0), "{}: the next trace left\n{left}\n{said}", kernel.release);
     assert_eq!(known("removed"), Some(kills + 1), "{}: {said}", kernel.release);
-    assert!(planted * 2 >= kills, "{}: only {planted} were killed while events were planted", kernel.release);
+    assert!(planted > 2, "{}: only {planted} were killed while something was planted", kernel.release);
 }
