@@ -210,6 +210,7 @@ pub const ALL: &[(&str, &[Case])] = &[
                 "tracepoint:sched:task_switch { args.prev_pid; args->state; args.common_pid; args.prev_pi; arg0 }",
                 &[
                     "tracepoint:sched:task_switch loader",
+                    "  1:65 loader: bpftrace refuses common_pid: BPF programs do not see the common fields => tid",
                     "  1:82 event-field: sched:task_switch has no field prev_pi => args.prev_pid",
                     "  1:91 loader: bpftrace refuses arg0: such probes have none",
                 ],
@@ -228,7 +229,7 @@ pub const ALL: &[(&str, &[Case])] = &[
                     "  1:32 event-field: sched:task_switch has no field pid => args.prev_pid",
                 ],
             ),
-            ("t:sched:zz* {}", &["t:sched:zz* absent", "  1:1 absent: no event matches"]),
+            ("t:sched:zz* {}", &["t:sched:zz* absent", "  1:1 absent ENOENT: no event matches"]),
             (
                 "t:sched:load_tp {}",
                 &[
