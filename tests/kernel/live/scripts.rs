@@ -74,6 +74,7 @@ const CLASSES: [Class; 8] = [
 ];
 
 #[test]
+#[ignore = "takes half an hour; its classes of differences were not seen to hold on a whole boot yet"]
 fn scripts_do_what_check_foretells() {
     installed::on_each(|kernel| {
         // bpftrace is that of this machine.
