@@ -311,7 +311,7 @@ pub static ALL: [Schema; 11] = [
                 "address",
                 Kind::Address,
                 "a link address; in a module, bytes from the start of the section",
-                "18446744071580947357",
+                "18446744071582389149",
             ),
             SYMBOL,
             SYMBOL_OFFSET,
