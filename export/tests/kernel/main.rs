@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-#[ignore = "takes minutes; run it with: cargo test -p probeidx-export --profile quick --test kernel -- --ignored"]
+#[ignore = "takes a minute, and wants kernels with debuginfo: PROBEIDX_QUESTIONS=FOLDER cargo test -p probeidx-export --profile quick --test kernel -- --ignored"]
 fn duckdb_answers_as_the_program_does() {
     let exporter = Path::new(env!("CARGO_BIN_EXE_probeidx-export"));
     let program = exporter.with_file_name("probeidx");
