@@ -10,56 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Indexes that stay open between questions. In a new mapping, there is a page fault for each 64 KiB that an answer
 /// touches, which costs more than most answers.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct OpenIndexes {
-    indexes: Mutex<FxHashMap<PathBuf, (Stamp, Arc<Index>)>>,
+    indexes: Opened<Index, 64>,
     stores: OpenStores,
 }
 
 /// Stores that are opened once: their kernels share a mapping.
-#[derive(Default)]
-pub struct OpenStores(Mutex<FxHashMap<PathBuf, (Stamp, Arc<Store>)>>);
+#[derive(Debug, Default)]
+pub struct OpenStores(Opened<Store, 16>);
 
-impl OpenStores {
-    /// The largest number of open stores.
-    const MOST: usize = 16;
-
-    /// Opens the index at this path, or the kernel of a store that it names. All kernels of a store share its mapping: what
-    /// one question has brought into memory costs the next no page fault.
-    ///
-    /// # Errors
-    /// Those of [`Index::open`].
-    pub fn index(&self, path: &Path) -> Result<Index> {
-        Index::open_with(path, |path| {
-            let folder = path.parent().filter(|folder| store::is_store(folder));
-            let manifest = folder.and_then(|folder| std::fs::metadata(folder.join(store::MANIFEST)).ok());
-            let Some((folder, manifest)) = folder.zip(manifest) else { return Ok(None) };
-            self.store(folder, Stamp::of(&manifest))?.kernel_named_by(path).map(Some)
-        })
-    }
-    /// The store in a folder, whose manifest is the file of this stamp or a newer one.
-    fn store(&self, folder: &Path, stamp: Stamp) -> Result<Arc<Store>> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, store)) = open.get(folder)
-            && *known == stamp
-        {
-            return Ok(Arc::clone(store));
-        }
-        let store = Arc::new(Store::open(folder)?);
-        if open.len() >= Self::MOST {
-            open.clear();
-        }
-        open.insert(folder.to_owned(), (stamp, Arc::clone(&store)));
-        Ok(store)
-    }
-}
-
-impl std::fmt::Debug for OpenStores {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_set().entries(open.keys()).finish()
-    }
-}
+/// What is open, by its path, and at most so many at a time.
+struct Opened<T, const MOST: usize>(Mutex<FxHashMap<PathBuf, (Stamp, Arc<T>)>>);
 
 /// Identifies the file that was opened: a replacement differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +39,64 @@ impl Stamp {
     }
 }
 
-impl OpenIndexes {
-    /// The largest number of open indexes.
-    const MOST: usize = 64;
+impl<T, const MOST: usize> Opened<T, MOST> {
+    /// What is open at a path: opened if it is not, or if another file has replaced the one of which it was made. Users of the
+    /// old one keep it. What two threads open at the same time is that of one of them.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    fn get(&self, path: &Path, stamp: Stamp, open: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |all: &FxHashMap<PathBuf, (Stamp, Arc<T>)>| {
+            all.get(path).filter(|(known, _)| *known == stamp).map(|(_, opened)| Arc::clone(opened))
+        };
+        if let Some(opened) = known(&lock()) {
+            return Ok(opened);
+        }
+        let opened = Arc::new(open()?);
+        let mut all = lock();
+        if let Some(opened) = known(&all) {
+            return Ok(opened);
+        }
+        if all.len() >= MOST {
+            all.clear();
+        }
+        all.insert(path.to_owned(), (stamp, Arc::clone(&opened)));
+        Ok(opened)
+    }
+}
 
+impl<T, const MOST: usize> Default for Opened<T, MOST> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T, const MOST: usize> std::fmt::Debug for Opened<T, MOST> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_set().entries(all.keys()).finish()
+    }
+}
+
+impl OpenStores {
+    /// Opens the index at this path, or the kernel of a store that it names. All kernels of a store share its mapping: what
+    /// one question has brought into memory costs the next no page fault.
+    ///
+    /// # Errors
+    /// Those of [`Index::open`].
+    pub fn index(&self, path: &Path) -> Result<Index> {
+        Index::open_with(path, |path| {
+            let Some(folder) = path.parent() else { return Ok(None) };
+            let manifest = std::fs::metadata(folder.join(store::MANIFEST)).ok().filter(Metadata::is_file);
+            let Some(manifest) = manifest else { return Ok(None) };
+            let store = self.0.get(folder, Stamp::of(&manifest), || Store::open(folder))?;
+            store.kernel_named_by(path).map(Some)
+        })
+    }
+}
+
+impl OpenIndexes {
     /// The index at this path: opened if it is not open yet, or if another file has replaced it. Users of the old one
     /// keep it.
     ///
@@ -88,30 +104,10 @@ impl OpenIndexes {
     /// Those of [`Index::open`].
     pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
         // A file that cannot be examined cannot be opened either, and opening reports why.
-        let manifest = || path.with_file_name(crate::store::MANIFEST);
+        let manifest = || path.with_file_name(store::MANIFEST);
         let Ok(file) = std::fs::metadata(path).or_else(|_| std::fs::metadata(manifest())) else {
             return Index::open(path).map(Arc::new);
         };
-        let stamp = Stamp::of(&file);
-        let lock = || self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, index)) = lock().get(path)
-            && *known == stamp
-        {
-            return Ok(Arc::clone(index));
-        }
-        let index = Arc::new(self.stores.index(path)?);
-        let mut open = lock();
-        if open.len() >= Self::MOST {
-            open.clear();
-        }
-        open.insert(path.to_owned(), (stamp, Arc::clone(&index)));
-        Ok(index)
-    }
-}
-
-impl std::fmt::Debug for OpenIndexes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let open = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_set().entries(open.keys()).finish()
+        self.indexes.get(path, Stamp::of(&file), || self.stores.index(path))
     }
 }
