@@ -201,6 +201,13 @@ impl Finding {
         }
     }
 
+    /// A note: what is asked for works once a module is loaded.
+    pub fn in_module(source: impl Into<String>, module: &[u8]) -> Self {
+        let module = String::from_utf8_lossy(module);
+        let reason = format!("it is in module {module}, which has to be loaded");
+        Self::new(State::Module, source, reason).severity(Severity::Note)
+    }
+
     /// At a line and column of the file that is checked.
     pub fn at(self, line: u32, column: u32) -> Self {
         Self { line, column, ..self }

@@ -1,5 +1,5 @@
 //! Tracepoints, events of tracefs, and what BTF has by a name of its own.
-use super::super::outcome::{Finding, Severity, State};
+use super::super::outcome::{Finding, State};
 use super::Attacher;
 use crate::pattern::Pattern;
 use crate::query::index::functions;
@@ -71,10 +71,7 @@ impl<'a> Attacher<'a> {
     }
 
     fn of_module(&self, found: &Tracepoint<'_>) -> Option<Finding> {
-        let module = String::from_utf8_lossy(found.module()?);
-        let reason = format!("it is in module {module}, which has to be loaded");
-        let name = String::from_utf8_lossy(found.name());
-        Some(Finding::new(State::Module, name, reason).severity(Severity::Note))
+        Some(Finding::in_module(String::from_utf8_lossy(found.name()), found.module()?))
     }
 }
 

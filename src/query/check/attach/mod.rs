@@ -18,6 +18,7 @@ use crate::symbol_name;
 pub use events::Found;
 use named::Named;
 use probeidx_format::View;
+use probeidx_format::id::ObjectId;
 use probeidx_format::machine;
 pub use trampoline::Trampoline;
 pub use wildcards::Each;
@@ -46,6 +47,11 @@ impl<'a> Attacher<'a> {
     /// The index.
     pub fn view(&self) -> &'a View<'a> {
         self.view
+    }
+
+    /// The name of an object; empty if there is none.
+    fn module_name(&self, object: ObjectId) -> &'a [u8] {
+        self.view.objects.get(object.index()).map_or(&[], |object| self.view.string(object.name))
     }
 
     /// The line of the release: major and minor. Rules hang on it that nothing in the index shows.

@@ -41,10 +41,6 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
     fn text(&self) -> String {
         String::from_utf8_lossy(self.name).into_owned()
     }
-    fn module_name(&self, object: ObjectId) -> String {
-        let name = self.view.objects.get(object.index()).map_or(&b""[..], |o| self.view.string(o.name));
-        String::from_utf8_lossy(name).into_owned()
-    }
 
     /// Several functions have the name.
     pub fn ambiguous(&self) -> Finding {
@@ -65,23 +61,18 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
 
     /// Of which module it is, and which modules it collides with.
     pub fn module(&self) -> Option<Finding> {
-        let note = |state, reason: String| Finding::new(state, self.text(), reason).severity(Severity::Note);
         if let Some(first) = self.collisions.first() {
-            let (name, more) = (self.module_name(*first), self.collisions.len() - 1);
+            let name = String::from_utf8_lossy(self.attacher.module_name(*first));
+            let more = self.collisions.len() - 1;
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let reason = format!(
                 "module {name}{more} has a function of this name too: it is ambiguous once that is loaded"
             );
-            return Some(note(State::Ambiguous, reason));
+            return Some(Finding::new(State::Ambiguous, self.text(), reason).severity(Severity::Note));
         }
         let (object, _) = self.symbols.first()?;
         let is_kernel = functions::kernel(self.view) == Some(*object);
-        (!is_kernel).then(|| {
-            note(
-                State::Module,
-                format!("it is in module {}, which has to be loaded", self.module_name(*object)),
-            )
-        })
+        (!is_kernel).then(|| Finding::in_module(self.text(), self.attacher.module_name(*object)))
     }
 
     /// Why no symbol has the name: another one has the code, all of it is inlined, or there is no such function.

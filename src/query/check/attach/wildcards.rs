@@ -1,6 +1,6 @@
 //! Wildcards as bpftrace expands them: to the functions that ftrace lists (`available_filter_functions`), each of which is
 //! attached by itself, and goes without a word if the kernel refuses it (`ProbeMatcher`, bpftrace 0.17 and later).
-use super::super::outcome::{Finding, Severity, State};
+use super::super::outcome::{Finding, State};
 use super::Attacher;
 use crate::pattern::Pattern;
 use crate::query::index::{functions, symbols};
@@ -76,13 +76,7 @@ impl Attacher<'_> {
                 refused(State::Undecided, reason)
             }
             _ if is_taken => vec![],
-            (_, Some(object)) => {
-                let name =
-                    self.view.objects.get(object.index()).map_or(&b""[..], |o| self.view.string(o.name));
-                let reason =
-                    format!("it is in module {}, which has to be loaded", String::from_utf8_lossy(name));
-                vec![Finding::new(State::Module, pattern, reason).severity(Severity::Note)]
-            }
+            (_, Some(object)) => vec![Finding::in_module(pattern, self.module_name(object))],
             (0, None) => by_kernel(State::Absent, "no function with an ftrace site matches", "ENOENT"),
             (_, None) => {
                 by_kernel(State::NoSite, "the kernel takes none of the functions that match", "EINVAL")

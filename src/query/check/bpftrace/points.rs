@@ -237,9 +237,7 @@ impl<'a> Judged<'a, '_> {
         if let Some(first) = found.iter().find(is_of_module)
             && found.iter().all(|event| event.module().is_some())
         {
-            let module = String::from_utf8_lossy(first.module().unwrap_or_default()).into_owned();
-            let reason = format!("it is in module {module}, which has to be loaded");
-            findings.push(Finding::new(State::Module, "", reason).severity(Severity::Note));
+            findings.push(Finding::in_module("", first.module().unwrap_or_default()));
         }
         let arguments = if found.is_empty() { Arguments::Any } else { Arguments::Events(found) };
         (findings, Readable { arguments, ..Readable::nothing() })
