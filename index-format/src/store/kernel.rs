@@ -31,9 +31,9 @@ pub struct Kernel<'a> {
     levels: Levels<'a>,
     lines: Lines<'a>,
     assembled: Assembled,
-    /// By placement, and by symbol.
-    object_starts: [Starts; 2],
-    unit_starts: Starts,
+    places_of_objects: Starts,
+    symbols_of_objects: Starts,
+    places_of_units: Starts,
     objects: Kept<ObjectRecord>,
     units: Kept<UnitRecord>,
     tracepoints: Kept<TracepointRecord>,
@@ -63,8 +63,9 @@ impl<'a> Kernel<'a> {
             lines: Lines::open(&open),
             chain: open,
             assembled: Assembled::default(),
-            object_starts: Default::default(),
-            unit_starts: Starts::default(),
+            places_of_objects: Starts::default(),
+            symbols_of_objects: Starts::default(),
+            places_of_units: Starts::default(),
             objects: Kept::default(),
             units: Kept::default(),
             tracepoints: Kept::default(),
@@ -232,21 +233,21 @@ impl<'a> Kernel<'a> {
     #[inline(never)]
     pub(crate) fn object_of_place(&self, place: PlaceId) -> ObjectId {
         let first = |object: ObjectRecord| object.first_place;
-        ObjectId::new(self.owner(&self.object_starts[0], Space::PlaceIds, first, place.get()))
+        ObjectId::new(self.owner(&self.places_of_objects, Space::PlaceIds, first, place.get()))
     }
     /// The object that a symbol belongs to. Cost: a binary search.
     #[cold]
     #[inline(never)]
     pub(crate) fn object_of_symbol(&self, symbol: SymbolId) -> ObjectId {
         let first = |object: ObjectRecord| object.first_symbol;
-        ObjectId::new(self.owner(&self.object_starts[1], Space::Symbols, first, symbol.get()))
+        ObjectId::new(self.owner(&self.symbols_of_objects, Space::Symbols, first, symbol.get()))
     }
     /// The unit that a placement belongs to. Cost: a binary search.
     #[cold]
     #[inline(never)]
     pub(crate) fn unit_of_place(&self, place: PlaceId) -> UnitId {
         let first = |unit: UnitRecord| unit.first_place;
-        UnitId::new(self.owner(&self.unit_starts, Space::PlaceIds, first, place.get()))
+        UnitId::new(self.owner(&self.places_of_units, Space::PlaceIds, first, place.get()))
     }
     /// The record that holds a number of another space, given where each starts there.
     fn owner<R: Shared>(&self, starts: &Starts, space: Space, first: impl Fn(R) -> U32, number: u32) -> u32 {
@@ -404,7 +405,7 @@ impl Translate for Near<'_, '_> {
     }
     #[inline]
     fn line(&self, file: u32, line: u32) -> u32 {
-        self.kernel.lines.line(file, line)
+        self.kernel.line(file, line)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Facts of tapset aliases.
 use super::fact::{About, Value, What};
 use super::function::list;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::query::systemtap::alias::explain::{Arm, Outcome, explain};
 use crate::query::systemtap::alias::locals::Local;
 use crate::query::systemtap::alias::words;
@@ -12,15 +12,11 @@ use probeidx_format::tapset::DefinitionKind;
 
 /// An alias as the tapset in the index defines it for this kernel. Cost: derives its points.
 pub(super) fn facts(view: &View<'_>, name: &str) -> Result<Vec<About>> {
-    // To decode where the definitions are costs more than all other facts.
+    // To decode where the definitions are costs more than all other facts. Without tapsets there are none.
     if view.tapset.named(DefinitionKind::Alias, name.as_bytes()).is_empty() {
         return Ok(vec![]);
     }
-    let definitions = match Definitions::of_index(view) {
-        // An index without tapsets has no aliases.
-        Err(error) if error.kind() == ErrorKind::NoIndex => return Ok(vec![]),
-        definitions => definitions?,
-    };
+    let definitions = Definitions::of_index(view)?;
     let (mut points, mut probes, mut variables) = (vec![], 0, vec![]);
     let mut is_defined = false;
     let words = words(view, &definitions);
