@@ -40,6 +40,11 @@ impl<'a> Cell<'a> {
         if text.is_empty() { Self::Null } else { Self::Text(text) }
     }
 
+    /// A list of texts.
+    pub fn texts(texts: &'a [String]) -> Self {
+        Self::Texts(texts.iter().map(String::as_bytes).collect())
+    }
+
     /// A text that may not be there.
     pub fn maybe(text: Option<&'a str>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.as_bytes()))

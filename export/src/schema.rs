@@ -128,6 +128,10 @@ const fn maybe(
 
 const KERNEL: Column =
     column("kernel", Kind::Text, "the kernel, as `--kernel` finds it", "6.1.0-56-cloud-amd64");
+const NAME: Column = column("name", Kind::Text, "the name, without the suffixes of compilers", "do_open");
+const FUNCTION: Column = column("function", Kind::Text, "the function", "do_open");
+const RESTS_ON: Column =
+    column("rests_on", Kind::Text, "what describes it: `dwarf`, `btf` or `symbols`", "dwarf");
 const MODULE: Column = maybe("module", Kind::Text, "vmlinux", "the module", "nfs");
 const FILE: Column =
     maybe("file", Kind::Text, "only a symbol is known", "the file of the declaration", "fs/namei.c");
@@ -187,6 +191,8 @@ const TYPE_KIND: Column = column(
     "`struct`, `union`, or `typedef` of one that has no name of its own",
     "struct",
 );
+const TYPE_FILE: Column =
+    maybe("file", Kind::Text, "unknown", "the file of the type's declaration", "include/linux/sched.h");
 const BIT_FIRST: Column = maybe(
     "bit_first",
     Kind::Int,
@@ -266,7 +272,7 @@ pub static ALL: [Schema; 11] = [
         is_partitioned: true,
         columns: &[
             KERNEL,
-            column("name", Kind::Text, "the name, without the suffixes of compilers", "do_open"),
+            NAME,
             FILE,
             LINE,
             MODULE,
@@ -278,7 +284,7 @@ pub static ALL: [Schema; 11] = [
                 "the parameters in C",
                 "[struct nameidata *nd, struct file *file, struct open_flags const *op]",
             ),
-            column("rests_on", Kind::Text, "what describes it: `dwarf`, `btf` or `symbols`", "dwarf"),
+            RESTS_ON,
             column("entries", Kind::Int, "distinct addresses of code of its own", "0"),
             column("copies", Kind::Int, "distinct addresses of inlined copies", "1"),
             column("callers", Kind::Int, "functions that it is inlined into", "1"),
@@ -300,12 +306,12 @@ pub static ALL: [Schema; 11] = [
                 "its number in the kernel, from 0: `arguments` refers to it",
                 "104218",
             ),
-            column("function", Kind::Text, "the function", "do_open"),
+            FUNCTION,
             FILE,
             LINE,
             MODULE,
             INSTANCE,
-            column("rests_on", Kind::Text, "what describes it: `dwarf`, `btf` or `symbols`", "dwarf"),
+            RESTS_ON,
             maybe("section", Kind::Text, "no section holds the address", "the section", ".text"),
             column(
                 "address",
@@ -376,7 +382,7 @@ pub static ALL: [Schema; 11] = [
         columns: &[
             KERNEL,
             column("placement", Kind::Int, "the number of the placement", "104218"),
-            column("function", Kind::Text, "the function", "do_open"),
+            FUNCTION,
             column(
                 "parameter_number",
                 Kind::Int,
@@ -426,13 +432,7 @@ pub static ALL: [Schema; 11] = [
             KERNEL,
             TYPE_NAME,
             TYPE_KIND,
-            maybe(
-                "file",
-                Kind::Text,
-                "unknown",
-                "the file of the type's declaration",
-                "include/linux/sched.h",
-            ),
+            TYPE_FILE,
             maybe("line", Kind::Int, "unknown", "its line, from 1", "737"),
             column("struct_size", Kind::Long, "bytes of the whole type", "9728"),
             column("member", Kind::Text, "the path of the member", "pid"),
@@ -503,7 +503,7 @@ pub static ALL: [Schema; 11] = [
         sorted_by: "name",
         is_partitioned: false,
         columns: &[
-            column("name", Kind::Text, "the name, without the suffixes of compilers", "do_open"),
+            NAME,
             FILE,
             MODULE,
             maybe(
@@ -538,7 +538,7 @@ pub static ALL: [Schema; 11] = [
         sorted_by: "function",
         is_partitioned: false,
         columns: &[
-            column("function", Kind::Text, "the function", "do_open"),
+            FUNCTION,
             FILE,
             MODULE,
             INSTANCE,
@@ -564,13 +564,7 @@ pub static ALL: [Schema; 11] = [
         columns: &[
             TYPE_NAME,
             TYPE_KIND,
-            maybe(
-                "file",
-                Kind::Text,
-                "unknown",
-                "the file of the type's declaration",
-                "include/linux/sched.h",
-            ),
+            TYPE_FILE,
             maybe("member", Kind::Text, "the type as a whole", "the path of the member", "pid"),
             maybe("type", Kind::Text, "the type as a whole", "its type in C", "pid_t"),
             maybe(

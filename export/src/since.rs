@@ -1,5 +1,8 @@
 //! Joins the equal facts of many kernels, name by name.
 use crate::cell::{Cell, decode, encode};
+use crate::sink::Tables;
+use probeidx::Result;
+use probeidx::cli::args::Table;
 use rustc_hash::FxHashMap;
 
 /// The facts of a name, each with the kernels that have it.
@@ -22,13 +25,21 @@ impl Facts {
         }
     }
 
+    /// Writes the facts as rows of a table: see [`drain`](Self::drain).
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&mut self, table: Table, names: &[String], out: &mut Tables<'_>) -> Result<()> {
+        self.drain(names, |row, _| out.push(table, 0, row))
+    }
+
     /// Calls `each` with every fact, `since`, `until` and `kernels` behind it, and with the kernels that have it; in an order
     /// that depends on the facts alone. Forgets them.
-    pub fn drain<E>(
+    pub fn drain(
         &mut self,
         names: &[String],
-        mut each: impl FnMut(Vec<Cell<'_>>, &[(usize, Option<i64>)]) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut each: impl FnMut(Vec<Cell<'_>>, &[(usize, Option<i64>)]) -> Result<()>,
+    ) -> Result<()> {
         let mut found: Vec<_> = self.found.drain().collect();
         found.sort_unstable();
         found.iter().try_for_each(|(fact, having)| {

@@ -7,10 +7,10 @@ use probeidx::Result;
 use probeidx::answer::{Anchor, Coverage, Instance, Mechanism, Placement};
 use probeidx::cli::args::Table;
 use probeidx::query::index::functions::{self, Declaration};
-use probeidx::query::types::c_declaration::{declare, prototype};
+use probeidx::query::types::c_declaration::Prototype;
 use probeidx::render::words;
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId};
+use probeidx_format::id::NameId;
 use std::rc::Rc;
 
 /// The facts of a name over kernels.
@@ -30,7 +30,7 @@ impl CodeFacts {
             row.push(Cell::Numbers(kernels.iter().map(|(_, line)| *line).collect()));
             out.push(Table::FunctionsSince, 0, row)
         })?;
-        self.placements.drain(names, |row, _| out.push(Table::PlacementsSince, 0, row))
+        self.placements.write(Table::PlacementsSince, names, out)
     }
 }
 
@@ -38,7 +38,6 @@ impl CodeFacts {
 struct Function<'a> {
     file: &'a [u8],
     line: u32,
-    object: ObjectId,
     module: Option<&'a [u8]>,
     rests_on: &'static str,
     coverage: Rc<Coverage>,
@@ -48,27 +47,10 @@ struct Function<'a> {
 struct Declared<'a> {
     file: &'a [u8],
     line: u32,
-    /// If it is known.
-    prototype: Option<Prototype>,
-}
-
-struct Prototype {
-    whole: String,
-    return_type: String,
-    parameters: Vec<String>,
-}
-
-impl Prototype {
-    fn of(view: &View<'_>, declaration: &Declaration, name: &str) -> Option<Self> {
-        let record = view.functions.get(declaration.functions().next()?.index())?;
-        let whole = prototype(view, record, name)?;
-        let variables = view.variables(record);
-        let return_type = declare(view, variables.return_type, "");
-        let parameters = variables
-            .filter(|v| v.parameter)
-            .map(|v| declare(view, v.type_id, &String::from_utf8_lossy(view.string(v.name))));
-        Some(Self { whole, return_type, parameters: parameters.collect() })
-    }
+    /// If its prototype is known.
+    whole: Option<String>,
+    return_type: Option<String>,
+    parameters: Option<Vec<String>>,
 }
 
 /// The rows of a name in one kernel.
@@ -90,7 +72,6 @@ pub fn rows<'a>(
             found.push(Function {
                 file: placement.file,
                 line: placement.line,
-                object: placement.object,
                 module: placement.module,
                 rests_on: placement.provenance.name(),
                 coverage: Rc::clone(&placement.coverage),
@@ -131,11 +112,18 @@ fn push_functions(
         if declared.as_ref().is_none_or(|d| (d.file, d.line) != (function.file, function.line)) {
             let is_same = |d: &&Declaration| view.string(d.file) == function.file && d.line == function.line;
             let first = declarations.iter().find(is_same).filter(|_| !function.file.is_empty());
-            let prototype = first.and_then(|declaration| Prototype::of(view, declaration, &spelled));
-            declared = Some(Declared { file: function.file, line: function.line, prototype });
+            let record = first.and_then(|d| view.functions.get(d.functions().next()?.index()));
+            let known = record.and_then(|record| Prototype::of(view, record));
+            let in_facts = known.as_ref().filter(|_| out.has(Table::FunctionsSince));
+            declared = Some(Declared {
+                file: function.file,
+                line: function.line,
+                whole: in_facts.map(|known| known.declaration(view, &spelled)),
+                return_type: known.as_ref().map(|known| known.return_type(view)),
+                parameters: known.map(|known| known.parameters),
+            });
         }
-        let prototype = declared.as_ref().and_then(|declared| declared.prototype.as_ref());
-        let whole = || Cell::maybe(prototype.map(|prototype| &*prototype.whole));
+        let Some(declared) = &declared else { continue };
         let module = Cell::text(function.module.unwrap_or_default());
         let coverage = &*function.coverage;
         let (entries, copies) = (coverage.out_of_line.total, coverage.inline.total);
@@ -147,10 +135,8 @@ fn push_functions(
                 Cell::text(function.file),
                 Cell::line(function.line),
                 module.clone(),
-                Cell::maybe(prototype.map(|prototype| &*prototype.return_type)),
-                prototype.map_or(Cell::Null, |prototype| {
-                    Cell::Texts(prototype.parameters.iter().map(String::as_bytes).collect())
-                }),
+                Cell::maybe(declared.return_type.as_deref()),
+                declared.parameters.as_deref().map_or(Cell::Null, Cell::texts),
                 Cell::from(function.rests_on),
                 Cell::from(entries),
                 Cell::from(copies),
@@ -168,12 +154,17 @@ fn push_functions(
                 (0, _) => Cell::from("fully"),
                 _ => Cell::from("in part"),
             };
-            let fact = [Cell::Text(name), Cell::text(function.file), module, whole(), inlined];
+            let fact = [
+                Cell::Text(name),
+                Cell::text(function.file),
+                module,
+                Cell::maybe(declared.whole.as_deref()),
+                inlined,
+            ];
             let line = Some(i64::from(function.line)).filter(|line| *line > 0);
             facts.functions.add(number, &fact, line);
         }
     }
-    debug_assert!(found.iter().all(|f| f.object.index() < view.objects.len()));
     Ok(())
 }
 

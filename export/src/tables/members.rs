@@ -11,30 +11,11 @@ use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 
-/// The facts of a name over kernels.
-#[derive(Default)]
-pub struct MemberFacts(Facts);
-
-impl MemberFacts {
-    /// Writes the facts of a name, and forgets them.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn write(&mut self, names: &[String], out: &mut Tables<'_>) -> Result<()> {
-        self.0.drain(names, |row, _| out.push(Table::MembersSince, 0, row))
-    }
-}
-
 /// The rows of a type in one kernel, if it has members.
 ///
 /// # Errors
 /// Those of writing.
-pub fn rows(
-    kernel: &Kernel<'_>,
-    type_id: TypeId,
-    facts: &mut MemberFacts,
-    out: &mut Tables<'_>,
-) -> Result<()> {
+pub fn rows(kernel: &Kernel<'_>, type_id: TypeId, facts: &mut Facts, out: &mut Tables<'_>) -> Result<()> {
     let view = kernel.view;
     let Some(kind) = kind(view, type_id) else { return Ok(()) };
     let Some(laid_out) = layout(view, type_id) else { return Ok(()) };
@@ -67,11 +48,11 @@ pub fn rows(
         let type_itself =
             [Cell::Null, Cell::Null, Cell::Null, Cell::Number(all.size as i64), Cell::Null, Cell::Null];
         let fact: Vec<_> = whole(Cell::text(named.file)).into_iter().chain(type_itself).collect();
-        facts.0.add(kernel.number, &fact, None);
+        facts.add(kernel.number, &fact, None);
         for (path, member) in &members {
             let [file, rest @ ..] = described(named.file, member);
             let fact: Vec<_> = whole(file).into_iter().chain([Cell::from(&**path)]).chain(rest).collect();
-            facts.0.add(kernel.number, &fact, None);
+            facts.add(kernel.number, &fact, None);
         }
     }
     Ok(())

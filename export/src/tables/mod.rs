@@ -7,10 +7,10 @@ mod tracepoints;
 use crate::cell::Cell;
 use crate::merged::by_name;
 use crate::selection::Chosen;
+use crate::since::Facts;
 use crate::sink::Tables;
 use calls::Calls;
 use code::CodeFacts;
-use members::MemberFacts;
 use probeidx::Result;
 use probeidx::answer::Wanted;
 use probeidx::cli::args::Table;
@@ -20,7 +20,6 @@ use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
-use tracepoints::TracepointFacts;
 
 /// A kernel of which rows are made.
 struct Kernel<'a> {
@@ -119,14 +118,14 @@ fn write_members(
         let view: &View<'_> = &views[kernel];
         (at < ends[kernel]).then(|| view.types.get(at).map(|record| view.string(record.name)))?
     };
-    let mut facts = MemberFacts::default();
+    let mut facts = Facts::default();
     by_name(kernels.len(), name_at, |_, having| {
         for (number, types) in having {
             for at in types.clone() {
                 members::rows(&kernels[*number], TypeId::new(at as u32), &mut facts, out)?;
             }
         }
-        facts.write(labels, out)
+        facts.write(Table::MembersSince, labels, out)
     })
 }
 
@@ -141,14 +140,14 @@ fn write_tracepoints(
     }
     let all: Vec<Vec<Tracepoint<'_>>> = views.iter().map(|view| tracepoint::all(view).collect()).collect();
     let name_at = |kernel: usize, at: usize| all[kernel].get(at).map(Tracepoint::name);
-    let mut facts = TracepointFacts::default();
+    let mut facts = Facts::default();
     by_name(kernels.len(), name_at, |_, having| {
         for (number, found) in having {
             for tracepoint in &all[*number][found.clone()] {
                 tracepoints::rows(&kernels[*number], tracepoint, &mut facts, out)?;
             }
         }
-        facts.write(labels, out)
+        facts.write(Table::TracepointsSince, labels, out)
     })
 }
 

@@ -6,21 +6,7 @@ use crate::sink::Tables;
 use probeidx::Result;
 use probeidx::cli::args::Table;
 use probeidx::query::resolve::tracepoint::Tracepoint;
-use probeidx::query::types::c_declaration::declare;
-
-/// The facts of a name over kernels.
-#[derive(Default)]
-pub struct TracepointFacts(Facts);
-
-impl TracepointFacts {
-    /// Writes the facts of a name, and forgets them.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn write(&mut self, names: &[String], out: &mut Tables<'_>) -> Result<()> {
-        self.0.drain(names, |row, _| out.push(Table::TracepointsSince, 0, row))
-    }
-}
+use probeidx::query::types::c_declaration::variable;
 
 /// The rows of a tracepoint in one kernel.
 ///
@@ -29,18 +15,12 @@ impl TracepointFacts {
 pub fn rows(
     kernel: &Kernel<'_>,
     found: &Tracepoint<'_>,
-    facts: &mut TracepointFacts,
+    facts: &mut Facts,
     out: &mut Tables<'_>,
 ) -> Result<()> {
     let view = kernel.view;
-    let declared = |v: probeidx_format::variables::Variable| {
-        declare(view, v.type_id, &String::from_utf8_lossy(view.string(v.name)))
-    };
-    let parameters: Vec<String> = found.parameters().map(declared).collect();
-    let parameters = || match found.prototype() {
-        Some(_) => Cell::Texts(parameters.iter().map(|text| text.as_bytes()).collect()),
-        None => Cell::Null,
-    };
+    let parameters: Vec<String> = found.parameters().map(|v| variable(view, v)).collect();
+    let parameters = || found.prototype().map_or(Cell::Null, |_| Cell::texts(&parameters));
     let fields = || match found.fields() {
         Some(fields) => Cell::Fields(
             fields
@@ -71,7 +51,7 @@ pub fn rows(
         out.push(Table::Tracepoints, kernel.partition, row)?;
     }
     if out.has(Table::TracepointsSince) {
-        facts.0.add(kernel.number, &[name, system, module, parameters(), fields()], None);
+        facts.add(kernel.number, &[name, system, module, parameters(), fields()], None);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::query::index::functions::{self, Declaration, Placed, Scope};
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::symbols;
 use crate::query::spec::{FunctionSpec, ModuleScope};
-use crate::query::types::c_declaration::prototype;
+use crate::query::types::c_declaration::Prototype;
 use crate::query::value::State;
 use crate::query::value::reader::{Place, Values};
 use crate::query::verdict::{Judge, Verdicts, coverage};
@@ -137,8 +137,8 @@ impl Reader<'_, '_> {
 
     fn prototype(&self, declaration: &Declaration) -> Value {
         let record = declaration.functions().next().and_then(|id| self.view.functions.get(id.index()));
-        let prototype = record.and_then(|record| prototype(self.view, record, self.spelled));
-        prototype.map_or(Value::Unknown, Value::Word)
+        let prototype = record.and_then(|record| Prototype::of(self.view, record));
+        prototype.map_or(Value::Unknown, |known| Value::Word(known.declaration(self.view, self.spelled)))
     }
 
     /// The functions that it is inlined into and that run.

@@ -4,6 +4,7 @@ use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::record::FunctionRecord;
 use probeidx_format::types::TypeKind;
+use probeidx_format::variables::Variable;
 
 /// The longest parameter list; longer ones are cut, because nested function types could otherwise take any amount of
 /// memory.
@@ -15,20 +16,42 @@ pub fn declare(view: &View<'_>, type_id: Option<TypeId>, name: &str) -> String {
     declarator(view, type_id, "", name.to_owned(), 0)
 }
 
-/// Declares a function: `long vfs_read(struct file *file, char *buf)`. `None` if its prototype is not known: of assembly,
-/// the debug information has the name and the line.
-pub fn prototype(view: &View<'_>, function: FunctionRecord, name: &str) -> Option<String> {
-    let variables = view.variables(function);
-    let returns = variables.return_type;
-    if returns.and_then(|t| lookup::kind(view, t)) == Some(TypeKind::Unspecified) {
-        return None;
+/// Declares a variable.
+pub fn variable(view: &View<'_>, variable: Variable) -> String {
+    declare(view, variable.type_id, &String::from_utf8_lossy(view.string(variable.name)))
+}
+
+/// What a function takes and returns.
+#[derive(Clone, Debug)]
+pub struct Prototype {
+    returns: Option<TypeId>,
+    /// The declarations of its parameters.
+    pub parameters: Vec<String>,
+}
+
+impl Prototype {
+    /// `None` if it is not known: of assembly, the debug information has the name and the line.
+    pub fn of(view: &View<'_>, function: FunctionRecord) -> Option<Self> {
+        let variables = view.variables(function);
+        let returns = variables.return_type;
+        if returns.and_then(|t| lookup::kind(view, t)) == Some(TypeKind::Unspecified) {
+            return None;
+        }
+        let parameters = variables.filter(|v| v.parameter).map(|v| variable(view, v)).collect();
+        Some(Self { returns, parameters })
     }
-    let parameters: Vec<String> = variables
-        .filter(|v| v.parameter)
-        .map(|v| declare(view, v.type_id, &String::from_utf8_lossy(view.string(v.name))))
-        .collect();
-    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-    Some(declare(view, returns, &format!("{name}({parameters})")))
+    /// The type that it returns.
+    pub fn return_type(&self, view: &View<'_>) -> String {
+        declare(view, self.returns, "")
+    }
+    /// The whole declaration: `long vfs_read(struct file *file, char *buf)`.
+    pub fn declaration(&self, view: &View<'_>, name: &str) -> String {
+        let parameters = match &self.parameters[..] {
+            [] => "void".to_owned(),
+            parameters => parameters.join(", "),
+        };
+        declare(view, self.returns, &format!("{name}({parameters})"))
+    }
 }
 
 /// The keyword of a kind, if it has one.
