@@ -211,6 +211,12 @@ impl Machine {
         self
     }
 
+    /// With other files.
+    pub fn files(mut self, files: Vec<(String, Vec<u8>)>) -> Self {
+        self.files.extend(files);
+        self
+    }
+
     /// With the kernel at a random address instead of where it was linked.
     pub fn moved(mut self) -> Self {
         self.is_moved = true;

@@ -89,6 +89,5 @@ fn taken(kernel: &Kernel) {
 /// With the tools, their libraries and busybox.
 fn machine(kernel: &Kernel) -> Result<Machine, String> {
     let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
-    let files = parts::carried(&TOOLS.map(|(_, program)| program))?;
-    Ok(files.into_iter().fold(machine, |machine, (path, bytes)| machine.file(&path, bytes)))
+    Ok(machine.files(parts::carried(&TOOLS.map(|(_, program)| program))?))
 }

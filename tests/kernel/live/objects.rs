@@ -3,20 +3,13 @@
 //! The programs are those of Debian's `libbpf-tools`: what is installed, and what is unpacked in a folder of
 //! target/tmp/libbpf-tools; or in the folder `$PROBEIDX_OBJECTS`. And families of small ones, of tests/fixtures/bpf, a file for
 //! each rule. `scripts/prove` tries files that are given.
-use super::outcomes::{self, Agreement, Outcome};
+use super::outcomes::{self, Agreement, Class, Outcome, unexplained};
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, say, wanted};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A difference that is decided: its name, and which outcomes it is about.
-struct Class {
-    name: &'static str,
-    holds: fn(&Outcome) -> bool,
-}
-
-const CLASSES: [Class; 4] = [
+const CLASSES: [Class<Outcome>; 4] = [
     // Its section names no place, or one of user space that only the tool knows: the tool attaches it itself. libbpf has loaded it.
     Class {
         name: "attached by the tool",
@@ -98,19 +91,7 @@ fn foretold(kernel: &Kernel, files: &[PathBuf]) -> Option<Vec<Outcome>> {
         return None;
     }
     let outcomes = wanted(outcomes::of_files(kernel, &[], files))?;
-    let mut counts: BTreeMap<(Agreement, &'static str), usize> = BTreeMap::new();
-    let mut wrong = vec![];
-    for outcome in &outcomes {
-        let agreement = outcome.agreement();
-        let class = CLASSES.iter().find(|class| agreement != Agreement::AsForetold && (class.holds)(outcome));
-        *counts.entry((agreement, class.map_or("", |class| class.name))).or_default() += 1;
-        if class.is_none() && agreement != Agreement::AsForetold {
-            wrong.push(outcome);
-        }
-    }
-    for ((agreement, class), count) in &counts {
-        say(&format!("  {}: {agreement:?} {class} {count}", kernel.release));
-    }
+    let wrong = unexplained(&kernel.release, &outcomes, Outcome::agreement, &CLASSES);
     let listed: String = wrong.iter().map(|outcome| format!("\n{outcome}")).collect();
     let count = |agreement| wrong.iter().filter(|o| o.agreement() == agreement).count();
     assert_eq!(count(Agreement::WrongOk), 0, "{}: these fail:{listed}", kernel.release);

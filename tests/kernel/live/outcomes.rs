@@ -1,7 +1,7 @@
 //! What the kernel did to BPF programs, beside what `check` foretold of them.
 use super::boot::{Loaded, Machine, Request};
 use super::parts;
-use crate::installed::{self, Kernel};
+use crate::installed::{self, Kernel, say};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -38,6 +38,35 @@ pub enum Agreement {
     FalseAlarm,
     /// `check` says that it works, and it fails.
     WrongOk,
+}
+
+/// A difference that is decided: its name, and which outcomes it is about.
+pub struct Class<O> {
+    pub name: &'static str,
+    pub holds: fn(&O) -> bool,
+}
+
+/// Those of the outcomes that are not as foretold and of no class. Says how many stand how; `of` is what they are outcomes of.
+pub fn unexplained<'o, O>(
+    of: &str,
+    outcomes: &'o [O],
+    agreement: fn(&O) -> Agreement,
+    classes: &[Class<O>],
+) -> Vec<&'o O> {
+    let mut counts: BTreeMap<(Agreement, &str), usize> = BTreeMap::new();
+    let mut wrong = vec![];
+    for outcome in outcomes {
+        let agreement = agreement(outcome);
+        let class = classes.iter().find(|class| agreement != Agreement::AsForetold && (class.holds)(outcome));
+        *counts.entry((agreement, class.map_or("", |class| class.name))).or_default() += 1;
+        if class.is_none() && agreement != Agreement::AsForetold {
+            wrong.push(outcome);
+        }
+    }
+    for ((agreement, class), count) in &counts {
+        say(&format!("  {of}: {agreement:?} {class} {count}"));
+    }
+    wrong
 }
 
 impl Outcome {

@@ -70,8 +70,12 @@ pub fn stripped(program: &Path) -> Result<Vec<u8>, String> {
     take(Command::new("strip").arg("-o").arg(&copy).arg(program), &copy, &folder)
 }
 
-/// The files that the loader needs for a program: none for one that is linked statically.
-pub fn libraries(program: &Path) -> Result<Vec<String>, String> {
+/// The files that the loader needs for a program, by the path in the machine: none for one that is linked statically.
+pub fn libraries(program: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
+    needed_by(program)?.into_iter().map(carry).collect()
+}
+
+fn needed_by(program: &Path) -> Result<Vec<String>, String> {
     let ran = Command::new("ldd").arg(program).output().map_err(|e| format!("ldd: {e}"))?;
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
     let words = printed.split_ascii_whitespace().filter(|word| word.starts_with('/'));
@@ -86,13 +90,15 @@ pub fn carried(programs: &[&str]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut files = BTreeSet::from(["/bin/busybox".to_owned()]);
     for program in programs {
         files.insert((*program).to_owned());
-        files.extend(libraries(program.as_ref())?);
+        files.extend(needed_by(program.as_ref())?);
     }
-    let read = |file: String| {
-        let from = if Path::new(&file).exists() { file.clone() } else { format!("/usr{file}") };
-        Ok((file[1..].to_owned(), read(from.as_ref())?))
-    };
-    files.into_iter().map(read).collect()
+    files.into_iter().map(carry).collect()
+}
+
+/// A file of this machine, by the path in the other one.
+fn carry(file: String) -> Result<(String, Vec<u8>), String> {
+    let from = if Path::new(&file).exists() { file.clone() } else { format!("/usr{file}") };
+    Ok((file[1..].to_owned(), read(from.as_ref())?))
 }
 
 /// `objects.c`, linked statically with libbpf: the one whose sources are in `$PROBEIDX_LIBBPF`, else the one that is installed.

@@ -4,11 +4,10 @@
 //! bpftrace compiles it: on other kernels than the installed one only some of the small ones are tried, or all with
 //! `$PROBEIDX_SCRIPTS=all`.
 use super::boot::{Machine, Request};
-use super::outcomes::Agreement;
+use super::outcomes::{Agreement, Class, unexplained};
 use super::parts;
-use crate::installed::{self, Architecture, Kernel, say, wanted};
+use crate::installed::{self, Architecture, Kernel, wanted};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,13 +39,7 @@ struct Point {
     findings: Vec<(String, String)>,
 }
 
-/// A difference that is decided: its name, and which outcomes it is about.
-struct Class {
-    name: &'static str,
-    holds: fn(&Outcome) -> bool,
-}
-
-const CLASSES: [Class; 8] = [
+const CLASSES: [Class<Outcome>; 8] = [
     // It is to be placed in a program that neither the index nor the machine has, and `check` says that.
     Class { name: "not indexed", holds: |o| o.state == "unindexed" && !o.is_attached },
     // `check` notes which module has to be loaded, and none is.
@@ -91,19 +84,8 @@ fn foretold(kernel: &Kernel) {
     let rules = rules(folder.path()).into_iter().step_by(step);
     let scripts: Vec<(String, PathBuf)> = tools().into_iter().chain(rules).collect();
     let Some(outcomes) = wanted(outcomes(kernel, &scripts)) else { return };
-    let mut counts: BTreeMap<(Agreement, &str), usize> = BTreeMap::new();
-    let mut wrong = vec![];
-    for outcome in &outcomes {
-        let agreement = outcome.agreement();
-        let class = CLASSES.iter().find(|class| agreement != Agreement::AsForetold && (class.holds)(outcome));
-        *counts.entry((agreement, class.map_or("", |class| class.name))).or_default() += 1;
-        if class.is_none() && agreement != Agreement::AsForetold {
-            wrong.push(outcome);
-        }
-    }
-    for ((agreement, class), count) in &counts {
-        say(&format!("  {}: scripts: {agreement:?} {class} {count}", kernel.release));
-    }
+    let of = format!("{}: scripts", kernel.release);
+    let wrong = unexplained(&of, &outcomes, Outcome::agreement, &CLASSES);
     let listed: String = wrong.iter().map(|outcome| format!("\n{outcome}")).collect();
     assert!(wrong.is_empty(), "{}: these disagree:{listed}", kernel.release);
     let attached = outcomes.iter().filter(|outcome| outcome.is_attached).count();
@@ -143,8 +125,7 @@ fn rules(folder: &Path) -> Vec<(String, PathBuf)> {
 
 fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcome>, String> {
     let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
-    let carried = parts::carried(&[BPFTRACE])?.into_iter().chain(headers());
-    let mut machine = carried.fold(machine, |machine, (path, bytes)| machine.file(&path, bytes));
+    let mut machine = machine.files(parts::carried(&[BPFTRACE])?).files(headers());
     let mut requests = vec![];
     for (number, (_, path)) in scripts.iter().enumerate() {
         let text = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;

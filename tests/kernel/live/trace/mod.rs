@@ -61,9 +61,7 @@ fn machine(kernel: &Kernel) -> Result<Machine, String> {
         .file(&format!("db/{}.pidx", kernel.release), read(&index)?);
     // That of another architecture is linked statically.
     if kernel.architecture == Architecture::X86_64 {
-        for library in parts::libraries(&installed::program())? {
-            machine = machine.file(library.trim_start_matches('/'), read(library.as_ref())?);
-        }
+        machine = machine.files(parts::libraries(&installed::program())?);
     }
     let _ = std::fs::remove_dir_all(&folder);
     Ok(machine)
