@@ -6,7 +6,7 @@ mod forms;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
-use crate::installed::{self, Architecture, Kernel, needed};
+use crate::installed::{self, Architecture, Kernel, needed, wanted};
 use cases::{Case, Truth};
 use serde_json::Value;
 use std::fmt::Write;
@@ -34,7 +34,17 @@ pub struct Seen {
     pub values: serde_json::Map<String, Value>,
 }
 
-fn machine(kernel: &Kernel) -> Result<Machine, String> {
+/// A machine that can be traced; none where the program cannot be had for its architecture.
+fn machine(kernel: &Kernel) -> Option<Machine> {
+    let program = parts::probeidx(kernel.architecture);
+    let program = match kernel.architecture {
+        Architecture::X86_64 => needed(program),
+        _ => wanted(program),
+    };
+    needed(carrying(kernel, program?))
+}
+
+fn carrying(kernel: &Kernel, program: Vec<u8>) -> Result<Machine, String> {
     let index = installed::index(kernel);
     let read = |path: &Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
     let folder = parts::folder("guest")?;
@@ -56,7 +66,7 @@ fn machine(kernel: &Kernel) -> Result<Machine, String> {
         .running(guest.clone())
         .file(path.trim_start_matches('/'), guest)
         .file("program", path.clone().into_bytes())
-        .file("probeidx", parts::probeidx(kernel.architecture)?)
+        .file("probeidx", program)
         .file("db/user/guest.pidx", read(&user)?)
         .file(&format!("db/{}.pidx", kernel.release), read(&index)?);
     // That of another architecture is linked statically.
@@ -68,7 +78,7 @@ fn machine(kernel: &Kernel) -> Result<Machine, String> {
 }
 
 fn traces_hold(kernel: &Kernel) {
-    let Some(machine) = needed(machine(kernel)) else { return };
+    let Some(machine) = machine(kernel) else { return };
     let cases = cases::of(kernel);
     let requests: Vec<Request> =
         cases.iter().map(|case| Request::Session { line: case.line(), times: 1 }).collect();
@@ -144,7 +154,7 @@ fn check(case: &Case, number: usize, answer: &Answer, answers: &Answers) -> Resu
 }
 
 fn kills_hold(kernel: &Kernel) {
-    let Some(machine) = needed(machine(kernel)) else { return };
+    let Some(machine) = machine(kernel) else { return };
     let is_installed = installed::kernel().is_ok_and(|installed| installed.release == kernel.release);
     let kills = KILLS[usize::from(!is_installed)];
     let line = format!("k {kills}\tvfs_*");
