@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -18,9 +21,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 #include "init.h"
@@ -234,6 +239,70 @@ static void do_overlay(void) {
     umount("/t/m");
 }
 
+// Much that has no value to be known by.
+static void do_several(void) {
+    struct pollfd polled = {.events = POLLIN};
+    struct itimerval soon = {.it_value.tv_usec = 2000};
+    struct timespec pause = {0, 5000000};
+    struct flock lock = {.l_type = F_WRLCK, .l_len = 10};
+    char text[64], *pages;
+    int pair[2], file, watched;
+    do_write(), do_writev(), do_read(), do_seek(), do_open(), do_mkdir(), do_rename(), do_statx(), do_kill();
+    do_name(), do_nice(), do_sleep(), do_bind(), do_option(), do_send(), do_map(), do_futex(), do_exit(), do_sync();
+    file = probed();
+    fcntl(file, F_SETLK, &lock);
+    ftruncate(file, LENGTH - 5000);
+    ftruncate(file, LENGTH);
+    fchmod(file, 0644);
+    fchown(file, 12, 13);
+    fallocate(file, 0, 0, 10000);
+    setxattr(PROBED, "trusted.probed", "value", 5, 0);
+    removexattr(PROBED, "trusted.probed");
+    link(PROBED, "/t/linked");
+    symlink(PROBED, "/t/symbolic");
+    readlink("/t/symbolic", text, sizeof text);
+    close(open("/t/symbolic", O_RDONLY));
+    unlink("/t/linked");
+    unlink("/t/symbolic");
+    watched = inotify_init1(0);
+    inotify_add_watch(watched, "/t", IN_CREATE | IN_DELETE);
+    close(creat("/t/watched", 0600));
+    unlink("/t/watched");
+    close(watched);
+    watched = open("/t", O_RDONLY | O_DIRECTORY);
+    syscall(SYS_getdents64, watched, text, sizeof text);
+    close(watched);
+    if (pipe(pair) == 0) {
+        watched = epoll_create1(0);
+        epoll_ctl(watched, EPOLL_CTL_ADD, pair[0], &(struct epoll_event){.events = EPOLLIN});
+        polled.fd = pair[0];
+        write(pair[1], text, 20);
+        poll(&polled, 1, 10);
+        epoll_wait(watched, &(struct epoll_event){0}, 1, 10);
+        splice(pair[0], NULL, file, NULL, 10, 0);
+        read(pair[0], text, 10);
+        close(watched);
+        close(pair[0]);
+        close(pair[1]);
+    }
+    pages = mmap(NULL, 0x10000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(pages, 0x1000, PROT_READ);
+    madvise(pages + 0x4000, 0x1000, MADV_DONTNEED);
+    pages = mremap(pages, 0x10000, 0x20000, MREMAP_MAYMOVE);
+    munmap(pages, 0x20000);
+    close(memfd_create("probed", 0));
+    signal(SIGALRM, SIG_IGN);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    nanosleep(&pause, NULL);
+    sched_yield();
+    mount("none", "/t/m", "tmpfs", 0, NULL);
+    umount("/t/m");
+    close(socket(AF_INET, SOCK_DGRAM, 0));
+    close(socket(AF_INET, SOCK_STREAM, 0));
+    getgroups(0, NULL);
+    close(file);
+}
+
 static const struct action {
     const char *name;
     void (*perform)(void);
@@ -244,6 +313,7 @@ static const struct action {
     {"sleep", do_sleep}, {"bind", do_bind}, {"option", do_option},
     {"send", do_send}, {"map", do_map}, {"futex", do_futex},
     {"ioctl", do_ioctl}, {"exit", do_exit}, {"sync", do_sync}, {"overlay", do_overlay},
+    {"several", do_several},
 };
 
 static void prepare(void) {
@@ -264,6 +334,7 @@ static void prepare(void) {
     put(TRACING "set_event_pid", "1");
     put(TRACING "options/event-fork", "1");
     put(TRACING "options/context-info", "0");
+    put(TRACING "buffer_size_kb", "8192");
 }
 
 static void perform(const char *name) {
@@ -289,8 +360,12 @@ void trace(unsigned number, const char *action, char *definitions) {
     if (!error) {
         // To open it so is to empty it.
         close(open(TRACING "trace", O_WRONLY | O_TRUNC));
+        // Events come on one after the other: nothing is recorded until all are.
+        put(TRACING "tracing_on", "0");
         put(TRACING "events/probeidx/enable", "1");
+        put(TRACING "tracing_on", "1");
         perform(action);
+        put(TRACING "tracing_on", "0");
         put(TRACING "events/probeidx/enable", "0");
         if (!read_into(&text, TRACING "trace"))
             fail(TRACING "trace");

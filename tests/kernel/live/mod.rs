@@ -13,6 +13,7 @@ mod listed;
 mod named;
 mod objects;
 mod outcomes;
+mod partial;
 mod parts;
 mod patched;
 mod row;
