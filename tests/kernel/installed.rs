@@ -231,7 +231,7 @@ fn releases_below(root: &Path) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn numbers(release: &str) -> Vec<u64> {
+pub fn numbers(release: &str) -> Vec<u64> {
     release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }
 

@@ -1,6 +1,6 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
 use super::flat::{self, Flat};
-use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
+use super::runs::{Hint, LEVELS, NEW, Run, Runs, SharedHint, inverse};
 use super::segment::{Part, Segment, Source, Space};
 use super::shift;
 use crate::error::{Error, Result};
@@ -37,6 +37,8 @@ pub struct Levels<'a> {
     all: Vec<Level<'a>>,
     /// By space: there, and back.
     flat: Vec<(Flat, Flat)>,
+    /// By space: what was found last, there and back.
+    last: Vec<[SharedHint; 2]>,
 }
 
 /// Whether the runs of a segment at this depth lead to shared numbers at once.
@@ -62,7 +64,12 @@ impl<'a> Levels<'a> {
             // A search in five levels takes as long as reading 64 runs or so; runs back are also sorted.
             (Flat::new(there / 64), Flat::new(there.max(back) / 16))
         };
-        Ok(Self { flat: (0..Space::ALL.len()).map(flat).collect(), all })
+        let spaces = 0..Space::ALL.len();
+        Ok(Self {
+            flat: spaces.clone().map(flat).collect(),
+            last: spaces.map(|_| Default::default()).collect(),
+            all,
+        })
     }
     /// How many numbers the kernel has in a space.
     #[inline]
@@ -74,7 +81,7 @@ impl<'a> Levels<'a> {
     pub fn there(&self, space: Space, own: u32, hint: &mut Hint) -> Option<u32> {
         match hint.get(own) {
             Some((shared, _)) => Some(shared),
-            None => self.search(space, own, hint),
+            None => self.last[space as usize][0].find(own, hint, |hint| self.search(space, own, hint)),
         }
     }
     fn search(&self, space: Space, own: u32, hint: &mut Hint) -> Option<u32> {
@@ -106,31 +113,41 @@ impl<'a> Levels<'a> {
     /// The kernel's number of a shared one; `None` if it has not that. Cost: a binary search in each level.
     #[inline]
     pub fn back(&self, space: Space, shared: u32) -> Option<u32> {
+        let hint = &mut Hint::default();
+        self.last[space as usize][1].find(shared, hint, |hint| match space.source() {
+            Source::Shifted(_) => self.moved(shared, hint),
+            _ => self.search_back(space, shared, hint),
+        })
+    }
+    fn search_back(&self, space: Space, shared: u32, hint: &mut Hint) -> Option<u32> {
         let space_at = space as usize;
-        let flat = &self.flat[space_at].1;
-        if let Source::Shifted(_) = space.source() {
-            return self.address(shared, &mut Hint::default());
+        if let Some(runs) = self.flat[space_at].1.get(|| self.flat_back(space)) {
+            let (own, run) = flat::find(runs, shared)?;
+            *hint = Hint::new(run.from, run.to, run.length);
+            return Some(own);
         }
-        if let Some(runs) = flat.get(|| self.flat_back(space)) {
-            return flat::find(runs, shared).map(|found| found.0);
+        let only = self.all.last().filter(|_| self.all.len() == 1 || space.source() == Source::Themselves);
+        if let Some(only) = only {
+            let (own, run) = only.back(space).find(shared)?;
+            *hint = Hint::new(run.from, run.to, run.length);
+            return Some(own);
         }
-        if let Some(only) =
-            self.all.last().filter(|_| self.all.len() == 1 || space.source() == Source::Themselves)
-        {
-            return only.back(space).find(shared).map(|found| found.0);
-        }
-        let mut at = self.all.iter().rposition(|level| level.first[space_at] <= shared).unwrap_or(0);
+        let first = |level: &Level<'_>| level.first[space_at];
+        let at = self.all.iter().rposition(|level| first(level) <= shared).unwrap_or(0);
         let mut own = match at {
             0 => shared,
-            _ => (shared - self.all[at].first[space_at]).wrapping_add(NEW),
+            _ => (shared - first(&self.all[at])).wrapping_add(NEW),
         };
-        loop {
-            own = self.all[at].back(space).find(own)?.0;
-            at += 1;
-            if at == self.all.len() {
-                return Some(own);
-            }
+        // How many numbers before and from this one on are in one run.
+        let mut before = if at == 0 { shared } else { shared - first(&self.all[at]) };
+        let mut left = self.all.get(at + 1).map_or(u32::MAX, |next| first(next) - shared);
+        for level in &self.all[at..] {
+            let (to, run) = level.back(space).find(own)?;
+            let within = own.wrapping_sub(run.from);
+            (before, left, own) = (before.min(within), left.min(run.length - within), to);
         }
+        *hint = Hint::new(shared - before, own.wrapping_sub(before), before.saturating_add(left));
+        Some(own)
     }
     /// As [`back`](Self::back), of an address: from the first level that has it on, each moves it. Cost: nothing if the hint has
     /// it.
@@ -138,7 +155,7 @@ impl<'a> Levels<'a> {
     pub fn address(&self, shared: u32, hint: &mut Hint) -> Option<u32> {
         match hint.get(shared) {
             Some((own, _)) => Some(own),
-            None => self.moved(shared, hint),
+            None => self.last[Space::Pcs as usize][1].find(shared, hint, |hint| self.moved(shared, hint)),
         }
     }
     fn moved(&self, shared: u32, hint: &mut Hint) -> Option<u32> {

@@ -24,6 +24,7 @@ use crate::bits::{BitWriter, Bits};
 use crate::record::Record;
 use crate::table::{Table, pack};
 use crate::varint::{unzigzag, zigzag};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -190,6 +191,42 @@ impl Hint {
     pub fn get(&self, number: u32) -> Option<(u32, u32)> {
         let within = number.wrapping_sub(self.from);
         (within < self.length).then(|| (self.to.wrapping_add(within), self.length - within))
+    }
+}
+
+/// A hint that threads share: the run that any of them found last.
+///
+/// Each half says where the run starts. One run starts there, so that halves which say the same belong together, whoever wrote
+/// them.
+#[derive(Debug, Default)]
+pub struct SharedHint {
+    to: AtomicU64,
+    length: AtomicU64,
+}
+
+impl SharedHint {
+    /// What a number stands for, and the hint that has it: this one, or that of a search, which is kept. Cost: nothing, or the
+    /// search.
+    #[inline]
+    pub fn find(
+        &self,
+        number: u32,
+        hint: &mut Hint,
+        search: impl FnOnce(&mut Hint) -> Option<u32>,
+    ) -> Option<u32> {
+        let [to, length] = [&self.to, &self.length].map(|half| half.load(Relaxed));
+        if to >> 32 == length >> 32 {
+            let last = Hint::new((to >> 32) as u32, to as u32, length as u32);
+            if let Some((to, _)) = last.get(number) {
+                *hint = last;
+                return Some(to);
+            }
+        }
+        let to = search(hint)?;
+        let half = |number: u32| u64::from(hint.from) << 32 | u64::from(number);
+        self.to.store(half(hint.to), Relaxed);
+        self.length.store(half(hint.length), Relaxed);
+        Some(to)
     }
 }
 

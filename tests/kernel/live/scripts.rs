@@ -1,20 +1,20 @@
 //! bpftrace's scripts against the kernel: bpftrace of this machine attaches each, and `check` has foretold what becomes of it.
 //!
 //! They are the tools that come with it, and small ones for each rule: `tests/fixtures/bpftrace/rules.txt`. Each takes seconds, as
-//! bpftrace compiles it: on other kernels than the installed one only some of the small ones are tried, or all with
-//! `$PROBEIDX_SCRIPTS=all`.
+//! bpftrace compiles it: some are tried, others in each run, or all with `$PROBEIDX_SCRIPTS=all`.
 use super::boot::{Machine, Request};
 use super::outcomes::{Agreement, Class, unexplained};
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, wanted};
+use crate::sample::{Random, seed};
 use serde_json::Value;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const BPFTRACE: &str = "/usr/bin/bpftrace";
-/// One in so many of the small scripts.
-const SHARE: usize = 3;
+/// One in so many of the scripts.
+const SHARE: usize = 5;
 
 /// A script on a kernel.
 struct Outcome {
@@ -39,7 +39,7 @@ struct Point {
     findings: Vec<(String, String)>,
 }
 
-const CLASSES: [Class<Outcome>; 8] = [
+const CLASSES: [Class<Outcome>; 10] = [
     // It is to be placed in a program that neither the index nor the machine has, and `check` says that.
     Class { name: "not indexed", holds: |o| o.state == "unindexed" && !o.is_attached },
     // `check` notes which module has to be loaded, and none is.
@@ -62,12 +62,22 @@ const CLASSES: [Class<Outcome>; 8] = [
         name: "no counters",
         holds: |o| o.points.iter().any(|point| point.text.starts_with("hardware:")),
     },
+    // bpftrace 0.17 wants a kernel that lists its BTF (5.11).
+    Class {
+        name: "no kfunc",
+        holds: |o| o.printed.contains("kfunc/kretfunc not available for your kernel version"),
+    },
+    // A fault of bpftrace 0.17: a list is one program, loaded for its last point. One that is loaded for a single function does
+    // not take the pattern before it, where the kernel attaches those at once (kprobe.multi).
+    Class {
+        name: "a pattern and a name in one list",
+        holds: |o| !o.is_attached && o.printed.contains("Error attaching probe: 'k") && o.has_both_kinds(),
+    },
     // A fault of bpftrace 0.17 of Debian, which knows the word and nothing of the kind.
     Class { name: "no raw tracepoints", holds: |o| o.printed.contains("Invalid probe type made it to") },
 ];
 
 #[test]
-#[ignore = "takes half an hour; its classes of differences were not seen to hold on a whole boot yet"]
 fn scripts_do_what_check_foretells() {
     installed::on_each(|kernel| {
         // bpftrace is that of this machine.
@@ -79,17 +89,19 @@ fn scripts_do_what_check_foretells() {
 
 fn foretold(kernel: &Kernel) {
     let folder = tempfile::tempdir().unwrap();
-    let is_installed = installed::kernel().is_ok_and(|installed| installed.release == kernel.release);
-    let step = if is_installed || std::env::var_os("PROBEIDX_SCRIPTS").is_some() { 1 } else { SHARE };
-    let rules = rules(folder.path()).into_iter().step_by(step);
-    let scripts: Vec<(String, PathBuf)> = tools().into_iter().chain(rules).collect();
+    let all: Vec<(String, PathBuf)> = tools().into_iter().chain(rules(folder.path())).collect();
+    let (of_all, seed) = (all.len(), seed());
+    let scripts = match std::env::var_os("PROBEIDX_SCRIPTS") {
+        Some(_) => all,
+        None => Random(seed).choose(all, of_all / SHARE),
+    };
     let Some(outcomes) = wanted(outcomes(kernel, &scripts)) else { return };
     let of = format!("{}: scripts", kernel.release);
     let wrong = unexplained(&of, &outcomes, Outcome::agreement, &CLASSES);
     let listed: String = wrong.iter().map(|outcome| format!("\n{outcome}")).collect();
-    assert!(wrong.is_empty(), "{}: these disagree:{listed}", kernel.release);
+    assert!(wrong.is_empty(), "{}, PROBEIDX_SEED={seed}: these disagree:{listed}", kernel.release);
     let attached = outcomes.iter().filter(|outcome| outcome.is_attached).count();
-    let range = outcomes.len() / 3..outcomes.len() * 2 / 3;
+    let range = outcomes.len() / 5..outcomes.len() * 4 / 5;
     assert!(range.contains(&attached), "{}: {attached} of {} attach", kernel.release, outcomes.len());
 }
 
@@ -131,9 +143,16 @@ fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcom
         let text = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
         // At an offset, bpftrace wants the kernel's file to look at, or to be told that none is there.
         let has_offset = text.split(|b| *b == b'\n').any(|l| l.starts_with(b"kprobe:") && l.contains(&b'+'));
-        let set = if has_offset { "BPFTRACE_VMLINUX=/dev/null " } else { "" };
+        let offset = if has_offset { "BPFTRACE_VMLINUX=/dev/null" } else { "" };
+        // What kernels before 5.11 do not list, it does not find.
+        let types = match installed::numbers(&kernel.release) < vec![5, 11] {
+            true => "BPFTRACE_BTF=/sys/kernel/btf/vmlinux",
+            false => "",
+        };
         // It ends with what it started, once all probes are attached.
-        let run = format!("{set}timeout -s INT 60 bpftrace --unsafe -c '/bin/busybox true' /x/{number}.bt\n");
+        let run = format!(
+            "{offset} {types} timeout -s INT 60 bpftrace --unsafe -c '/bin/busybox true' /x/{number}.bt\n"
+        );
         machine = machine.file(&format!("x/{number}.bt"), text);
         machine = machine.file(&format!("x/{number}.sh"), run.into_bytes());
         requests.push(Request::Run { script: format!("/x/{number}.sh") });
@@ -203,8 +222,13 @@ impl Outcome {
         }
         // It goes on without some of the attach points, even without all of a list.
         let skipped = |point: &Point| {
-            let warning = format!("could not attach probe {}, skipping", point.text);
-            self.printed.lines().any(|line| line.contains(&warning))
+            let what = point.text.split_once(':').map_or("", |(_, what)| what);
+            let warnings = [
+                format!("could not attach probe {}, skipping", point.text),
+                format!("No BTF found for {what}, skipping"),
+                format!("tracepoint not found: {what}"),
+            ];
+            self.printed.lines().any(|line| warnings.iter().any(|warning| line.contains(warning)))
         };
         if self.points.iter().any(|point| point.works() && skipped(point)) {
             return Agreement::WrongOk;
@@ -223,6 +247,13 @@ impl Outcome {
         let is_noted =
             |point: &Point| point.works() && point.findings.iter().any(|(state, _)| state == "module");
         self.points.iter().any(is_noted)
+    }
+
+    /// A pattern of kprobes is followed by the name of a function.
+    fn has_both_kinds(&self) -> bool {
+        let is_pattern = |point: &Point| point.text.starts_with('k') && point.text.contains('*');
+        let pattern = self.points.iter().position(is_pattern);
+        pattern.is_some_and(|at| self.points[at..].iter().any(Point::is_named_kprobe))
     }
 
     /// All that is wrong with it is this, and it was attached.

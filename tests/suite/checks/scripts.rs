@@ -230,6 +230,17 @@ pub const ALL: &[(&str, &[Case])] = &[
                 ],
             ),
             ("t:sched:zz* {}", &["t:sched:zz* absent", "  1:1 absent ENOENT: no event matches"]),
+            // A name that is not there is left out of a list; a pattern that matches nothing is not.
+            (
+                "t:sched:zz*, t:sched:zz, t:sched:task_free {}",
+                &[
+                    "t:sched:zz* absent",
+                    "  1:1 absent ENOENT: no event matches",
+                    "t:sched:zz absent",
+                    "  1:14 absent ENOENT: no tracepoint sched:zz; bpftrace goes on without it, as t:sched:task_free works",
+                    "t:sched:task_free ok",
+                ],
+            ),
             (
                 "t:sched:load_tp {}",
                 &[

@@ -46,7 +46,11 @@ impl Judged<'_, '_> {
                 let goes_on = match point.kind {
                     Kind::Kprobe | Kind::Kretprobe => true,
                     Kind::Fentry | Kind::Fexit => is_missing(program.state()),
-                    Kind::Tracepoint => program.state() == State::Absent,
+                    // Of a pattern it reads the events that there are, and refuses the script if there is none (0.17).
+                    Kind::Tracepoint => {
+                        let has_wildcards = point.parts.iter().any(|part| part.contains(['*', '?']));
+                        program.state() == State::Absent && !has_wildcards
+                    }
                     _ => false,
                 };
                 if goes_on && is_refused(program) {
