@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
 use memmap2::{Mmap, MmapOptions};
-use probeidx_format::store::Kernel;
+use probeidx_format::store::{Kernel, OpenLevels};
 use std::fs::{File, Metadata, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -50,11 +50,29 @@ impl Mapping {
     }
 }
 
-/// A kernel of a store, with the mapping that it reads.
+/// The segments of a store, with what its open kernels have in common.
+pub struct Segments {
+    /// Declared before the mapping, so that they are dropped first.
+    open: OpenLevels<'static>,
+    mapping: Mapping,
+}
+
+impl Segments {
+    /// Maps the file of the segments, as [`Mapping::open`].
+    pub fn open(path: &Path) -> Result<Self> {
+        Ok(Self { open: OpenLevels::default(), mapping: Mapping::open(path)? })
+    }
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.mapping.bytes()
+    }
+}
+
+/// A kernel of a store, with the segments that it reads.
 pub struct Kept {
-    /// Declared before the mapping, so that it is dropped first.
+    /// Declared before the segments, so that it is dropped first.
     kernel: Kernel<'static>,
-    _mapping: Arc<Mapping>,
+    _segments: Arc<Segments>,
 }
 
 impl Kept {
@@ -62,12 +80,12 @@ impl Kept {
     ///
     /// # Errors
     /// Those of [`Kernel::open`].
-    pub fn open(mapping: Arc<Mapping>, chain: &[Range<usize>]) -> probeidx_format::Result<Self> {
-        // SAFETY: the bytes stay mapped as long as the mapping, which `Self` keeps; and `Self` lends the kernel only for
-        // as long as itself is borrowed.
-        let bytes: &'static [u8] = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(mapping.bytes()) };
-        let kernel = Kernel::open(chain.iter().map(|range| bytes.get(range.clone()).unwrap_or_default()))?;
-        Ok(Self { kernel, _mapping: mapping })
+    pub fn open(segments: Arc<Segments>, chain: &[Range<usize>]) -> probeidx_format::Result<Self> {
+        // SAFETY: the bytes stay mapped as long as the segments, which `Self` keeps; `Self` lends the kernel only for as long as
+        // itself is borrowed, and the segments lend none of what is open.
+        let bytes: &'static [u8] = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(segments.bytes()) };
+        let chain = chain.iter().map(|range| bytes.get(range.clone()).unwrap_or_default());
+        Ok(Self { kernel: Kernel::open_among(chain, &segments.open)?, _segments: segments })
     }
     /// The kernel.
     pub fn kernel(&self) -> &Kernel<'_> {

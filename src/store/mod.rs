@@ -7,7 +7,7 @@
 //!
 //! A kernel is named by a path that does not exist: that of the store, its name, and `.pidx`.
 use crate::error::{Error, ErrorKind, Result};
-use crate::mapping::{Kept, Mapping};
+use crate::mapping::{Kept, Mapping, Segments};
 use probeidx_format::store::Kernel;
 use probeidx_format::store::manifest::{KernelEntry, Manifest, SegmentEntry};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub const MANIFEST: &str = "manifest";
 pub struct Store {
     manifest: Mapping,
     data: PathBuf,
-    segments: Arc<Mapping>,
+    segments: Arc<Segments>,
 }
 
 /// Whether a folder is a store. Cost: a look at its manifest's name.
@@ -40,7 +40,7 @@ impl Store {
         let ends = open.segments.iter().map(|s| s.offset.get().saturating_add(s.length.get()));
         let length = ends.max().unwrap_or(0);
         let data = data(folder, open.generation);
-        let segments = Arc::new(Mapping::open(&data)?);
+        let segments = Arc::new(Segments::open(&data)?);
         if (segments.bytes().len() as u64) < length {
             let what = format!("it has {} bytes, and its manifest needs {length}", segments.bytes().len());
             return Err(Error::new(ErrorKind::IndexDamaged, what).at(&data).hint(REMEDY));

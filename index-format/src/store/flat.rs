@@ -29,6 +29,11 @@ impl Flat {
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         (left == 0).then(|| &**self.runs.get_or_init(|| make().into()))
     }
+    /// The runs, if they are made.
+    #[inline]
+    pub fn made(&self) -> Option<&[Run]> {
+        self.runs.get().map(|runs| &**runs)
+    }
 }
 
 /// What a number stands for, and its run.

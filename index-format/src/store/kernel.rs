@@ -1,7 +1,7 @@
 //! A kernel of a store: rows of all segments of its chain, in its own numbering.
 use super::assembled::Assembled;
 use super::kept::Kept;
-use super::levels::Levels;
+use super::levels::{Levels, OpenLevels};
 use super::line_runs::Lines;
 use super::patch::{self, Patch};
 use super::record::*;
@@ -18,6 +18,7 @@ use crate::store::moved::Moved;
 use crate::table::{Rows, Table};
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, FromZeros};
 
@@ -28,7 +29,7 @@ pub const END: u32 = u32::MAX - 1;
 pub struct Kernel<'a> {
     /// The first of the chain first; this kernel's own last.
     chain: Vec<Segment<'a>>,
-    levels: Levels<'a>,
+    levels: Arc<Levels<'a>>,
     lines: Lines<'a>,
     assembled: Assembled,
     places_of_objects: Starts,
@@ -45,6 +46,13 @@ impl<'a> Kernel<'a> {
     /// # Errors
     /// Those of [`Segment::open`]; [`Error::Section`] if a segment does not follow the one before it.
     pub fn open(chain: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
+        Self::open_among(chain, &OpenLevels::default())
+    }
+    /// As [`open`](Self::open), beside others of the same store that may be open.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_among(chain: impl IntoIterator<Item = &'a [u8]>, others: &OpenLevels<'a>) -> Result<Self> {
         let damaged = |section, what| Error::Section { section, offset: 0, what };
         let mut open: Vec<Segment<'a>> = vec![];
         for bytes in chain {
@@ -59,7 +67,7 @@ impl<'a> Kernel<'a> {
             return Err(Error::NotAnIndex);
         }
         Ok(Self {
-            levels: Levels::open(&open)?,
+            levels: Levels::open(&open, others)?,
             lines: Lines::open(&open),
             chain: open,
             assembled: Assembled::default(),

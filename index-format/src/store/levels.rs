@@ -1,9 +1,12 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
 use super::flat::{self, Flat};
-use super::runs::{Hint, LEVELS, NEW, Run, Runs, SharedHint, inverse};
-use super::segment::{Part, Segment, Source, Space};
+use super::found::Found;
+use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
+use super::segment::{Part, Segment, SegmentId, Source, Space};
 use super::shift;
 use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -31,15 +34,20 @@ pub struct SpaceRecord {
     pub length: U32,
 }
 
-/// The levels of a kernel.
+/// The levels of a kernel: its own runs, and the levels of the kernel before.
 pub struct Levels<'a> {
-    /// The last of them is the kernel's own.
-    all: Vec<Level<'a>>,
+    own: Level<'a>,
+    below: Option<Arc<Levels<'a>>>,
     /// By space: there, and back.
     flat: Vec<(Flat, Flat)>,
-    /// By space: what was found last, there and back.
-    last: Vec<[SharedHint; 2]>,
+    /// By space, as well.
+    found: Vec<(Found, Found)>,
 }
+
+/// The levels of kernels that are open. Of a kernel in whose chain another one is, it has those of that one: what is found for
+/// one kernel is found for the other.
+#[derive(Default)]
+pub struct OpenLevels<'a>(Mutex<BTreeMap<SegmentId, Weak<Levels<'a>>>>);
 
 /// Whether the runs of a segment at this depth lead to shared numbers at once.
 pub fn is_absolute(depth: u32) -> bool {
@@ -47,15 +55,33 @@ pub fn is_absolute(depth: u32) -> bool {
 }
 
 impl<'a> Levels<'a> {
-    /// Those of a chain that are gone through.
+    /// Those of a chain that are gone through, with those of them that are open.
     ///
     /// # Errors
-    /// [`Error::Section`] if a segment does not name each space.
-    pub fn open(chain: &[Segment<'a>]) -> Result<Self> {
+    /// [`Error::Section`] if a segment does not name each space, or the chain has none.
+    pub fn open(chain: &[Segment<'a>], open: &OpenLevels<'a>) -> Result<Arc<Self>> {
         let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
         let first = chain.iter().rposition(is_first).unwrap_or(0);
-        let level = |at: usize| Level::open(&chain[at], at.checked_sub(1).map(|before| &chain[before]));
-        let all = (first..chain.len()).map(level).collect::<Result<Vec<Level<'_>>>>()?;
+        let mut all = open.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut below: Option<Arc<Self>> = None;
+        for (at, segment) in chain.iter().enumerate().skip(first) {
+            let known = all.get(&segment.id()).and_then(Weak::upgrade);
+            let levels = match known {
+                Some(known) => known,
+                None => {
+                    let before = at.checked_sub(1).map(|before| &chain[before]);
+                    let made = Arc::new(Self::new(Level::open(segment, before)?, below));
+                    all.insert(segment.id(), Arc::downgrade(&made));
+                    made
+                }
+            };
+            below = Some(levels);
+        }
+        below.ok_or(Error::NotAnIndex)
+    }
+    fn new(own: Level<'a>, below: Option<Arc<Self>>) -> Self {
+        let mut levels = Self { own, below, flat: vec![], found: vec![] };
+        let all = levels.all();
         let flat = |at: usize| {
             let places = all.iter().map(|level| &level.places[at]);
             let [there, back] = places.fold([0u32; 2], |[there, back], place: &SpaceRecord| {
@@ -64,155 +90,146 @@ impl<'a> Levels<'a> {
             // A search in five levels takes as long as reading 64 runs or so; runs back are also sorted.
             (Flat::new(there / 64), Flat::new(there.max(back) / 16))
         };
-        let spaces = 0..Space::ALL.len();
-        Ok(Self {
-            flat: spaces.clone().map(flat).collect(),
-            last: spaces.map(|_| Default::default()).collect(),
-            all,
-        })
+        let flat = (0..Space::ALL.len()).map(flat).collect();
+        levels.flat = flat;
+        levels.found = Space::ALL.iter().map(|_| Default::default()).collect();
+        levels
+    }
+    /// The lowest first.
+    fn all(&self) -> Vec<&Level<'a>> {
+        let mut all: Vec<_> = std::iter::successors(Some(self), |levels| levels.below.as_deref()).collect();
+        all.reverse();
+        all.into_iter().map(|levels| &levels.own).collect()
+    }
+    /// The levels that the numbers of a space lead to.
+    #[inline]
+    fn below(&self, space: Space) -> Option<&Self> {
+        self.below.as_deref().filter(|_| space.source() != Source::Themselves)
     }
     /// How many numbers the kernel has in a space.
     #[inline]
     pub fn length(&self, space: Space) -> u32 {
-        self.all.last().map_or(0, |level| level.places[space as usize].length.get())
+        self.own.places[space as usize].length.get()
     }
     /// The shared number of one of the kernel's. Cost: nothing if the hint has it, else a binary search in each level.
     #[inline]
     pub fn there(&self, space: Space, own: u32, hint: &mut Hint) -> Option<u32> {
         match hint.get(own) {
             Some((shared, _)) => Some(shared),
-            None => self.last[space as usize][0].find(own, hint, |hint| self.search(space, own, hint)),
+            None => self.found[space as usize].0.find(own, hint, |hint| {
+                let flat = self.flat[space as usize].0.get(|| self.flat_there(space));
+                self.search_there(space, own, flat, hint)
+            }),
         }
     }
-    fn search(&self, space: Space, own: u32, hint: &mut Hint) -> Option<u32> {
-        let flat = &self.flat[space as usize].0;
-        if let Some(runs) = flat.get(|| self.flat_there(space)) {
-            let (shared, run) = flat::find(runs, own)?;
-            *hint = Hint::new(run.from, run.to, run.length);
-            return Some(shared);
-        }
-        // How many numbers before and from this one on are in one run.
-        let (mut at, mut before, mut left) = (own, u32::MAX, u32::MAX);
-        for (number, level) in self.all.iter().enumerate().rev() {
-            let (to, run) = level.there(space).find(at)?;
-            let within = at - run.from;
-            (before, left) = (before.min(within), left.min(run.length - within));
-            let shared = match to.checked_sub(NEW) {
-                _ if number == 0 || space.source() == Source::Themselves => to,
-                Some(new) => new.wrapping_add(level.first[space as usize]),
-                None => {
-                    at = to;
-                    continue;
-                }
-            };
-            *hint = Hint::new(own - before, shared.wrapping_sub(before), before.saturating_add(left));
-            return Some(shared);
-        }
-        None
+    fn search_there(&self, space: Space, own: u32, flat: Option<&[Run]>, hint: &mut Hint) -> Option<u32> {
+        let (to, run) = match flat {
+            Some(runs) => flat::find(runs, own)?,
+            None => self.own.there(space).find(own)?,
+        };
+        *hint = run.into();
+        let Some(below) = self.below(space).filter(|_| flat.is_none()) else { return Some(to) };
+        let (before, left) = hint.around(own);
+        let shared = match to.checked_sub(NEW) {
+            Some(new) => new.wrapping_add(self.own.first[space as usize]),
+            None => {
+                let (found, flat) = (&below.found[space as usize].0, &below.flat[space as usize].0);
+                let shared = found.find(to, hint, |hint| below.search_there(space, to, flat.made(), hint))?;
+                let (before, left) = narrower((before, left), hint.around(to));
+                *hint = Hint::at(own, shared, (before, left));
+                return Some(shared);
+            }
+        };
+        *hint = Hint::at(own, shared, (before, left));
+        Some(shared)
     }
     /// The kernel's number of a shared one; `None` if it has not that. Cost: a binary search in each level.
     #[inline]
     pub fn back(&self, space: Space, shared: u32) -> Option<u32> {
-        let hint = &mut Hint::default();
-        self.last[space as usize][1].find(shared, hint, |hint| match space.source() {
-            Source::Shifted(_) => self.moved(shared, hint),
-            _ => self.search_back(space, shared, hint),
-        })
+        self.number(space, shared, &mut Hint::default())
     }
-    fn search_back(&self, space: Space, shared: u32, hint: &mut Hint) -> Option<u32> {
-        let space_at = space as usize;
-        if let Some(runs) = self.flat[space_at].1.get(|| self.flat_back(space)) {
-            let (own, run) = flat::find(runs, shared)?;
-            *hint = Hint::new(run.from, run.to, run.length);
-            return Some(own);
-        }
-        let only = self.all.last().filter(|_| self.all.len() == 1 || space.source() == Source::Themselves);
-        if let Some(only) = only {
-            let (own, run) = only.back(space).find(shared)?;
-            *hint = Hint::new(run.from, run.to, run.length);
-            return Some(own);
-        }
-        let first = |level: &Level<'_>| level.first[space_at];
-        let at = self.all.iter().rposition(|level| first(level) <= shared).unwrap_or(0);
-        let mut own = match at {
-            0 => shared,
-            _ => (shared - first(&self.all[at])).wrapping_add(NEW),
-        };
-        // How many numbers before and from this one on are in one run.
-        let mut before = if at == 0 { shared } else { shared - first(&self.all[at]) };
-        let mut left = self.all.get(at + 1).map_or(u32::MAX, |next| first(next) - shared);
-        for level in &self.all[at..] {
-            let (to, run) = level.back(space).find(own)?;
-            let within = own.wrapping_sub(run.from);
-            (before, left, own) = (before.min(within), left.min(run.length - within), to);
-        }
-        *hint = Hint::new(shared - before, own.wrapping_sub(before), before.saturating_add(left));
-        Some(own)
-    }
-    /// As [`back`](Self::back), of an address: from the first level that has it on, each moves it. Cost: nothing if the hint has
-    /// it.
+    /// As [`back`](Self::back), of an address. Cost: nothing if the hint has it.
     #[inline]
     pub fn address(&self, shared: u32, hint: &mut Hint) -> Option<u32> {
         match hint.get(shared) {
             Some((own, _)) => Some(own),
-            None => self.last[Space::Pcs as usize][1].find(shared, hint, |hint| self.moved(shared, hint)),
+            None => self.number(Space::Pcs, shared, hint),
         }
     }
-    fn moved(&self, shared: u32, hint: &mut Hint) -> Option<u32> {
-        let space = Space::Pcs as usize;
-        if let Some(runs) = self.flat[space].1.get(|| self.flat_back(Space::Pcs)) {
+    fn number(&self, space: Space, shared: u32, hint: &mut Hint) -> Option<u32> {
+        self.found[space as usize].1.find(shared, hint, |hint| {
+            let flat = self.flat[space as usize].1.get(|| self.flat_back(space));
+            self.search_back(space, shared, flat, hint)
+        })
+    }
+    /// From the first level that has the number on. Addresses lead to addresses, each level moves them; others lead to those of
+    /// the level above.
+    fn search_back(&self, space: Space, shared: u32, flat: Option<&[Run]>, hint: &mut Hint) -> Option<u32> {
+        if let Some(runs) = flat {
             let (own, run) = flat::find(runs, shared)?;
-            *hint = Hint::new(run.from, run.to, run.length);
+            *hint = run.into();
             return Some(own);
         }
-        let at = self.all.iter().rposition(|level| level.first[space] <= shared).unwrap_or(0);
-        let (first, others) = self.all[at..].split_first()?;
-        let (mut own, run) = first.back(Space::Pcs).find(shared)?;
-        let within = shared - run.from;
-        // How many numbers before and from this one on are moved as far. A run may go on into what is new in a level.
-        let (mut before, mut left) =
-            (within.min(shared - first.first[space].min(shared)), run.length - within);
-        for level in others {
-            let (to, run) = level.back(Space::Pcs).find(shared)?;
-            own = own.wrapping_add(shift::distance(shared, to)?);
-            let within = shared - run.from;
-            before = before.min(within);
-            left = left.min(run.length - within).min(level.first[space] - shared);
-        }
-        *hint = Hint::new(shared - before, own.wrapping_sub(before), before.saturating_add(left));
+        let is_moved = matches!(space.source(), Source::Shifted(_));
+        let runs = self.own.back(space);
+        let first = if self.below.is_some() { self.own.first[space as usize] } else { 0 };
+        let Some(below) = self.below(space).filter(|_| shared < first) else {
+            // What is new here, or all.
+            let is_new = !is_moved && self.below(space).is_some();
+            let from = if is_new { (shared - first).wrapping_add(NEW) } else { shared };
+            let (own, run) = runs.find(from)?;
+            let (before, left) = Hint::from(run).around(from);
+            let before = if self.below(space).is_some() { before.min(shared - first) } else { before };
+            *hint = Hint::at(shared, own, (before, left));
+            return Some(own);
+        };
+        let (found, flat) = (&below.found[space as usize].1, &below.flat[space as usize].1);
+        let lower = found.find(shared, hint, |hint| below.search_back(space, shared, flat.made(), hint))?;
+        let (before, left) = hint.around(shared);
+        let from = if is_moved { shared } else { lower };
+        let (to, run) = runs.find(from)?;
+        let own = if is_moved { lower.wrapping_add(shift::distance(shared, to)?) } else { to };
+        let (before, left) = narrower((before, left), Hint::from(run).around(from));
+        *hint = Hint::at(shared, own, (before, left.min(first - shared)));
         Some(own)
     }
     /// The runs of the last levels, the lowest first, from each to the one below; `None` if they lead further.
     pub(super) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
-        let kept = self.all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
-        Some(self.all[kept..].iter().map(|level| level.there(space)).collect())
+        let all = self.all();
+        let kept = all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
+        Some(all[kept..].iter().map(|level| level.there(space)).collect())
     }
     /// The runs from the kernel's numbers to the shared ones.
     pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
-        let mut levels = self.all.iter();
-        let first = levels.next().map_or(vec![], |level| level.there(space).iter().collect());
-        match space.source() {
-            Source::Themselves => self.all.last().map_or(first, |own| own.there(space).iter().collect()),
-            _ => levels.fold(first, |lower, level| {
-                flat::compose(level.there(space), &lower, level.first[space as usize])
-            }),
-        }
+        let of = |level: &Level<'_>| -> Vec<Run> { level.there(space).iter().collect() };
+        let Some(_) = self.below(space) else { return of(&self.own) };
+        self.all()
+            .into_iter()
+            .fold(None, |lower: Option<Vec<Run>>, level| match lower {
+                None => Some(of(level)),
+                Some(lower) => Some(flat::compose(level.there(space), &lower, level.first[space as usize])),
+            })
+            .unwrap_or_default()
     }
     /// The runs from shared numbers to the kernel's.
     fn flat_back(&self, space: Space) -> Vec<Run> {
-        let own = || self.all.last().map_or(vec![], |own| own.back(space).iter().collect());
-        if self.all.len() == 1 || space.source() == Source::Themselves {
-            return own();
-        }
+        let of = |level: &Level<'_>| -> Vec<Run> { level.back(space).iter().collect() };
+        let Some(_) = self.below(space) else { return of(&self.own) };
         if let Source::Shifted(_) = space.source() {
-            let mut levels = self.all.iter();
-            let lowest = levels.next().map_or(vec![], |level| level.back(space).iter().collect());
-            return levels.fold(lowest, |lower, level| {
+            let all = self.all();
+            let (lowest, others) =
+                all.split_first().map_or((vec![], &[][..]), |(first, others)| (of(first), others));
+            return others.iter().fold(lowest, |lower, level| {
                 shift::compose(level.back(space).iter(), &lower, level.first[space as usize])
             });
         }
         inverse(&self.flat_there(space))
     }
+}
+
+/// What is in both of two runs, before a number and from it on.
+fn narrower(one: (u32, u32), other: (u32, u32)) -> (u32, u32) {
+    (one.0.min(other.0), one.1.min(other.1))
 }
 
 impl<'a> Level<'a> {

@@ -54,6 +54,7 @@
 mod assembled;
 pub mod common;
 mod flat;
+mod found;
 mod kept;
 pub mod kernel;
 pub mod levels;
@@ -72,5 +73,6 @@ pub mod translate;
 mod view;
 
 pub use kernel::Kernel;
+pub use levels::OpenLevels;
 pub use segment::{Part, Segment, SegmentId, Space};
 pub use view::BLOBS;

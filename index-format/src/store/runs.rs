@@ -24,7 +24,6 @@ use crate::bits::{BitWriter, Bits};
 use crate::record::Record;
 use crate::table::{Table, pack};
 use crate::varint::{unzigzag, zigzag};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -192,41 +191,28 @@ impl Hint {
         let within = number.wrapping_sub(self.from);
         (within < self.length).then(|| (self.to.wrapping_add(within), self.length - within))
     }
-}
-
-/// A hint that threads share: the run that any of them found last.
-///
-/// Each half says where the run starts. One run starts there, so that halves which say the same belong together, whoever wrote
-/// them.
-#[derive(Debug, Default)]
-pub struct SharedHint {
-    to: AtomicU64,
-    length: AtomicU64,
-}
-
-impl SharedHint {
-    /// What a number stands for, and the hint that has it: this one, or that of a search, which is kept. Cost: nothing, or the
-    /// search.
+    /// The first number, what it stands for, and how many.
     #[inline]
-    pub fn find(
-        &self,
-        number: u32,
-        hint: &mut Hint,
-        search: impl FnOnce(&mut Hint) -> Option<u32>,
-    ) -> Option<u32> {
-        let [to, length] = [&self.to, &self.length].map(|half| half.load(Relaxed));
-        if to >> 32 == length >> 32 {
-            let last = Hint::new((to >> 32) as u32, to as u32, length as u32);
-            if let Some((to, _)) = last.get(number) {
-                *hint = last;
-                return Some(to);
-            }
-        }
-        let to = search(hint)?;
-        let half = |number: u32| u64::from(hint.from) << 32 | u64::from(number);
-        self.to.store(half(hint.to), Relaxed);
-        self.length.store(half(hint.length), Relaxed);
-        Some(to)
+    pub fn parts(&self) -> (u32, u32, u32) {
+        (self.from, self.to, self.length)
+    }
+    /// What is between the start of the run and a number in it, and from it to the end.
+    #[inline]
+    pub fn around(&self, number: u32) -> (u32, u32) {
+        let within = number.wrapping_sub(self.from);
+        (within, self.length.wrapping_sub(within))
+    }
+    /// The run of a number that stands for another: so many numbers before it are in it, and so many from it on.
+    #[inline]
+    pub fn at(number: u32, to: u32, (before, left): (u32, u32)) -> Self {
+        let before = before.min(number);
+        Self::new(number - before, to.wrapping_sub(before), before.saturating_add(left))
+    }
+}
+
+impl From<Run> for Hint {
+    fn from(run: Run) -> Self {
+        Self::new(run.from, run.to, run.length)
     }
 }
 
