@@ -138,8 +138,7 @@ QUESTIONS = {
                    for line, path, m in members("task_struct") if "bit_size" in m],
     "11": lambda: list(fields("sched_switch")),
     "12": lambda: list(set(of(ask("find", 'kernel.trace("block:*")'), "kernel", "function"))),
-    "13": lambda: list({(line["kernel"], line["file"] or None, line["module"], line["line"]): line
-                        for line in resolve("s_next") if line["coverage"]["out_of_line"]["instances"]}),
+    "13": lambda: same_name("s_next"),
     "14": lambda: coverage("fdget"),
     "15": lambda: [(line["kernel"], line["function"], line["line"], line["address"])
                    for line in resolve("*@fs/read_write.c")
@@ -151,6 +150,17 @@ QUESTIONS = {
     "19": lambda: history("task_struct.pid", "offset"),
     "20": lambda: history("struct task_struct", "size"),
 }
+
+
+def same_name(name):
+    """Each function once. Those that only symbols describe have no line, and each its own coverage."""
+    found = {}
+    for line in resolve(name):
+        own = line["coverage"]["out_of_line"]["instances"]
+        if own:
+            at = line["address"] if not line["file"] and own == 1 else None
+            found[line["kernel"], line["file"], line["module"], line["line"], at] = line
+    return [(line["kernel"], line["file"] or None, line["module"]) for line in found.values()]
 
 
 def entries(pattern):
@@ -190,8 +200,6 @@ def main():
         took = (time.perf_counter() - start) * 1000
         found = collections.Counter(plain(row) for row in rows)
         wanted = QUESTIONS[number]()
-        if number == "13":
-            wanted = [row[:3] for row in wanted]
         wanted = collections.Counter(plain(row) for row in wanted)
         asked += 1
         print(f"{path.name}: {found.total()} rows, {took:.0f} ms")
