@@ -1,6 +1,6 @@
 //! The questions of export/sql: DuckDB over an export of real kernels gives the rows that `probeidx` gives. The kernels are
 //! those of `PROBEIDX_KERNELS`, else the newest that is installed and those that scripts/kernels unpacked; or those of the
-//! folder or store in `PROBEIDX_QUESTIONS`. Without DuckDB it says `skipped: …`.
+//! folder or store in `PROBEIDX_QUESTIONS`. Without DuckDB it says `skipped: …`. And the job of spark/.
 //!
 //! The name of this program makes scripts/test compile it to be quick.
 #![allow(
@@ -8,6 +8,11 @@
     clippy::print_stderr,
     reason = "a test may fail where it stands, and say what it lacks"
 )]
+mod spark;
+#[path = "../suite/support.rs"]
+#[allow(dead_code, reason = "the other tests need more of it")]
+mod support;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +21,9 @@ use std::process::Command;
 fn duckdb_answers_as_the_program_does() {
     let exporter = Path::new(env!("CARGO_BIN_EXE_probeidx-export"));
     let program = exporter.with_file_name("probeidx");
-    let Some(python) = python() else { return skip("no Python with DuckDB") };
+    let Some(python) = environment("python", "duckdb", "duckdb") else {
+        return skip("no Python with DuckDB");
+    };
     if !program.is_file() {
         return skip(&format!("no probeidx beside {}", exporter.display()));
     }
@@ -98,22 +105,23 @@ fn target() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A Python that has DuckDB: the system's, or one of its own below the target folder.
-fn python() -> Option<PathBuf> {
-    let has_duckdb = |python: &Path| {
-        Command::new(python).args(["-c", "import duckdb"]).output().is_ok_and(|ran| ran.status.success())
+/// A Python that has a module: the system's, or one of its own below the target folder, into which it is installed.
+fn environment(name: &str, module: &str, package: &str) -> Option<PathBuf> {
+    let has_module = |python: &Path| {
+        let import = format!("import {module}");
+        Command::new(python).args(["-c", &import]).output().is_ok_and(|ran| ran.status.success())
     };
     let system = PathBuf::from("python3");
-    if has_duckdb(&system) {
+    if has_module(&system) {
         return Some(system);
     }
-    let environment = target().join("python");
+    let environment = target().join(name);
     let own = environment.join("bin/python");
-    if !has_duckdb(&own) {
+    if !has_module(&own) {
         let _ = Command::new(system).args(["-m", "venv"]).arg(&environment).output();
-        let _ = Command::new(&own).args(["-m", "pip", "install", "--quiet", "duckdb"]).output();
+        let _ = Command::new(&own).args(["-m", "pip", "install", "--quiet", package]).output();
     }
-    Some(own).filter(|own| has_duckdb(own))
+    Some(own).filter(|own| has_module(own))
 }
 
 /// Runs a program, which has to succeed, and shows what it prints.

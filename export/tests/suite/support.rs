@@ -33,7 +33,8 @@ pub static KERNELS: LazyLock<TempDir> = LazyLock::new(|| {
     db
 });
 
-fn compile(folder: &Path, release: &str, level: &str) -> PathBuf {
+/// Compiles a kernel in a folder.
+pub fn compile(folder: &Path, release: &str, level: &str) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     let run = |program: &str, arguments: &[&OsStr]| {
         let mut command = Command::new(program);
