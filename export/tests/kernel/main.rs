@@ -1,6 +1,6 @@
-//! The questions of export/sql: DuckDB over an export of real kernels gives the rows that `probeidx` gives. The kernels are
+//! The questions of export/sql: DuckDB and Spark over an export of real kernels give the rows that `probeidx` gives. The kernels are
 //! those of `PROBEIDX_KERNELS`, else the newest that is installed and those that scripts/kernels unpacked; or those of the
-//! folder or store in `PROBEIDX_QUESTIONS`. Without DuckDB it says `skipped: …`. And the job of spark/.
+//! folder or store in `PROBEIDX_QUESTIONS`. Without the engines it says `skipped: …`. And the job of spark/.
 //!
 //! The name of this program makes scripts/test compile it to be quick.
 #![allow(
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-fn duckdb_answers_as_the_program_does() {
+fn engines_answer_as_the_program_does() {
     let exporter = Path::new(env!("CARGO_BIN_EXE_probeidx-export"));
     let program = exporter.with_file_name("probeidx");
     let Some(python) = environment("python", "duckdb", "duckdb") else {
@@ -53,8 +53,18 @@ fn duckdb_answers_as_the_program_does() {
     run(Command::new(&program).args(verify));
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let questions = here.join("tests/kernel/questions.py");
-    let words = [questions.as_os_str(), program.as_os_str(), db.as_os_str(), tables.as_os_str()];
-    run(Command::new(python).args(words).arg(here.join("sql")));
+    let answers = folder.join("answers");
+    let _ = std::fs::remove_file(&answers);
+    let ask = |python: &Path, engine: &str| {
+        let words = [questions.as_os_str(), program.as_os_str(), db.as_os_str(), tables.as_os_str()];
+        let mut ask = Command::new(python);
+        run(ask.args(words).arg(here.join("sql")).arg(engine).arg(&answers).env("PYSPARK_PYTHON", python));
+    };
+    ask(&python, "duckdb");
+    match pyspark() {
+        Ok(python) => ask(&python, "spark"),
+        Err(why) => skip(why),
+    }
 }
 
 /// Said aloud: what `eprintln!` prints is held back if a test passes.
@@ -122,6 +132,14 @@ fn environment(name: &str, module: &str, package: &str) -> Option<PathBuf> {
         let _ = Command::new(&own).args(["-m", "pip", "install", "--quiet", package]).output();
     }
     Some(own).filter(|own| has_module(own))
+}
+
+/// A Python that has PySpark, where there is Java.
+fn pyspark() -> Result<PathBuf, &'static str> {
+    if !Command::new("java").arg("-version").output().is_ok_and(|ran| ran.status.success()) {
+        return Err("no Java");
+    }
+    environment("spark", "pyspark", "pyspark>=4,<5").ok_or("no Python with PySpark")
 }
 
 /// Runs a program, which has to succeed, and shows what it prints.

@@ -1,7 +1,7 @@
 //! The job of spark/: on a cluster of two executors it reads each kernel once, although one of them is killed, and tells what it
 //! could not read. Small kernels are compiled for it. Without Java or PySpark it says `skipped: …`.
 use crate::support::{KERNELS, RELEASES, compile, exported_of, files};
-use crate::{environment, skip};
+use crate::{pyspark, skip};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,12 +33,10 @@ exec "$(dirname "$0")/program" "$@"
 fn a_cluster_reads_each_kernel_once() {
     let exporter = Path::new(env!("CARGO_BIN_EXE_probeidx-export"));
     let program = exporter.with_file_name("probeidx");
-    let Some(python) = environment("spark", "pyspark", "pyspark>=4,<5") else {
-        return skip("no Python with PySpark");
+    let python = match pyspark() {
+        Ok(python) => python,
+        Err(why) => return skip(why),
     };
-    if !Command::new("java").arg("-version").output().is_ok_and(|ran| ran.status.success()) {
-        return skip("no Java");
-    }
     if !program.is_file() {
         return skip(&format!("no probeidx beside {}", exporter.display()));
     }
