@@ -166,8 +166,8 @@ fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
         .set_data_page_row_count_limit(PAGE)
         .set_write_batch_size(PAGE)
         .set_dictionary_page_size_limit(DICTIONARY)
-        // Texts by which nothing is sorted lie between the same least and greatest in nearly every group.
-        .set_statistics_enabled(EnabledStatistics::None)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_column_statistics_enabled(sorted_by(), EnabledStatistics::Page)
         // Names are long, and the least and the greatest of each group are to be told apart.
         .set_statistics_truncate_length(None)
         .set_column_index_truncate_length(None)
@@ -182,10 +182,6 @@ fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
     }
     for column in schema.columns {
         let path = ColumnPath::from(column.name);
-        let is_number = matches!(column.kind, Kind::Int | Kind::Long | Kind::Address | Kind::Flag);
-        if is_number || column.name == "kernel" {
-            properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::Chunk);
-        }
         properties = match (column.kind, column.name) {
             // Each is another, and most follow the one before.
             (Kind::Int, "placement") => properties
@@ -202,7 +198,7 @@ fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
             _ => properties,
         };
     }
-    properties.set_column_statistics_enabled(sorted_by(), EnabledStatistics::Page).build()
+    properties.build()
 }
 
 fn compression(codec: Codec) -> Result<Compression> {
