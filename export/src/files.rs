@@ -25,9 +25,10 @@ pub const TABLE_KEY: &str = "probeidx.table";
 pub const FILE: &str = "part.parquet";
 
 /// Rows of a group: a name is found in one of them, engines give each group to a processor, and texts are written once in
-/// each. Of 6.1, groups of 65,536 rows take a tenth more; but of all kernels at once one name is asked for.
+/// each. Of 6.1, groups of 65,536 rows take a tenth more; but of all kernels at once one name is asked for, and DuckDB reads the
+/// whole group.
 const GROUP: usize = 256 << 10;
-const GROUP_OF_CHANGES: usize = 64 << 10;
+const GROUP_OF_CHANGES: usize = 20 << 10;
 /// Rows of a page, which the index of pages finds.
 const PAGE: usize = 8 << 10;
 /// Texts of a column are numbered up to this many bytes.

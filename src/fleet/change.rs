@@ -32,7 +32,8 @@ const ALIGNMENT: u64 = 4096;
 /// Adds a kernel, given its index. One process at a time writes to a store.
 ///
 /// # Errors
-/// [`ErrorKind::Io`]; [`ErrorKind::Mismatch`] if the store has another kernel of this build id; those of [`Store::open`].
+/// [`ErrorKind::Io`]; [`ErrorKind::Mismatch`] if the store has another kernel of this build id; [`ErrorKind::Unsupported`] for a
+/// kernel of another store that this one lacks; those of [`Store::open`].
 pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Added> {
     let mut lock = BuildLock::new(folder.to_owned());
     lock.take(observer)?;
@@ -58,6 +59,12 @@ pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Adde
                 Err(Error::new(ErrorKind::Mismatch, what).at(index.path()).hint(remedy))
             }
         };
+    }
+    // Its records have the numbers of its store, with those of other kernels between them.
+    if view.store().is_some() {
+        let what = "a kernel of a store cannot be added to another store";
+        let remedy = "join the stores with: probeidx fleet merge; or add its index, or its packages";
+        return Err(Error::new(ErrorKind::Unsupported, what).at(index.path()).hint(remedy));
     }
     let machine = view.machine();
     let nearest = contents.nearest(machine, release.as_bytes());

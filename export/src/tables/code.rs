@@ -111,7 +111,7 @@ fn push_functions(
         // Of a static function of a header there is one for each object.
         if declared.as_ref().is_none_or(|d| (d.file, d.line) != (function.file, function.line)) {
             let is_same = |d: &&Declaration| view.string(d.file) == function.file && d.line == function.line;
-            let first = declarations.iter().find(is_same).filter(|_| !function.file.is_empty());
+            let first = declarations.iter().find(is_same).filter(|_| function.rests_on != "symbols");
             let record = first.and_then(|d| view.functions.get(d.functions().next()?.index()));
             let known = record.and_then(|record| Prototype::of(view, record));
             let in_facts = known.as_ref().filter(|_| out.has(Table::FunctionsSince));

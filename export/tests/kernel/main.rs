@@ -1,6 +1,6 @@
-//! The questions of export/sql: DuckDB over an export of real kernels gives the rows that `probeidx` gives. The kernels are
-//! those of `PROBEIDX_KERNELS`, else the installed one and those that scripts/kernels unpacked; or those of the folder or
-//! store in `PROBEIDX_QUESTIONS`. What is missing makes it say `skipped: …`.
+//! The questions of export/sql: DuckDB and Spark over an export of real kernels give the rows that `probeidx` gives. The kernels are
+//! those of `PROBEIDX_KERNELS`, else the newest that is installed and those that scripts/kernels unpacked; or those of the
+//! folder or store in `PROBEIDX_QUESTIONS`. Without the engines it says `skipped: …`. And the job of spark/.
 //!
 //! The name of this program makes scripts/test compile it to be quick.
 #![allow(
@@ -8,30 +8,42 @@
     clippy::print_stderr,
     reason = "a test may fail where it stands, and say what it lacks"
 )]
+mod spark;
+#[path = "../suite/support.rs"]
+#[allow(dead_code, reason = "the other tests need more of it")]
+mod support;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-#[ignore = "takes a minute, and wants kernels with debuginfo: PROBEIDX_QUESTIONS=FOLDER cargo test -p probeidx-export --profile quick --test kernel -- --ignored"]
-fn duckdb_answers_as_the_program_does() {
+fn engines_answer_as_the_program_does() {
     let exporter = Path::new(env!("CARGO_BIN_EXE_probeidx-export"));
     let program = exporter.with_file_name("probeidx");
-    let Some(python) = python() else { return eprintln!("skipped: no Python with DuckDB") };
+    let Some(python) = environment("python", "duckdb", "duckdb") else {
+        return skip("no Python with DuckDB");
+    };
     if !program.is_file() {
-        return eprintln!("skipped: no probeidx beside {}", exporter.display());
+        return skip(&format!("no probeidx beside {}", exporter.display()));
     }
     let folder = target().join("export");
     let given = std::env::var_os("PROBEIDX_QUESTIONS").map(PathBuf::from);
     let db = given.clone().unwrap_or_else(|| folder.join("db"));
     if given.is_none() {
-        let roots = roots();
-        if roots.is_empty() {
-            return eprintln!("skipped: no kernel with debuginfo");
+        let kernels = kernels();
+        if kernels.is_empty() {
+            let is_complete = std::env::var("CI").is_ok_and(|ci| ci == "true");
+            assert!(!is_complete, "no kernel with debuginfo: run scripts/kernels");
+            return skip("no kernel with debuginfo");
         }
-        for root in &roots {
-            let words = ["build", "--no-tapset", "--progress", "never", "-q", "--sysroot"].map(OsStr::new);
-            run(Command::new(&program).arg("--db").arg(&db).args(words).arg(root));
+        // What an earlier run had is not asked for.
+        let _ = std::fs::remove_dir_all(&db);
+        for (root, release) in &kernels {
+            let words = ["build", "--no-tapset", "--progress", "never", "-q"].map(OsStr::new);
+            let mut build = Command::new(&program);
+            build.arg("--db").arg(&db).args(words).arg("--sysroot").arg(root).arg(release);
+            run(&mut build);
         }
     }
     let tables = folder.join("tables");
@@ -41,12 +53,29 @@ fn duckdb_answers_as_the_program_does() {
     run(Command::new(&program).args(verify));
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let questions = here.join("tests/kernel/questions.py");
-    let words = [questions.as_os_str(), program.as_os_str(), db.as_os_str(), tables.as_os_str()];
-    run(Command::new(python).args(words).arg(here.join("sql")));
+    let answers = folder.join("answers");
+    let _ = std::fs::remove_file(&answers);
+    let ask = |python: &Path, engine: &str| {
+        let words = [questions.as_os_str(), program.as_os_str(), db.as_os_str(), tables.as_os_str()];
+        let mut ask = Command::new(python);
+        run(ask.args(words).arg(here.join("sql")).arg(engine).arg(&answers).env("PYSPARK_PYTHON", python));
+    };
+    ask(&python, "duckdb");
+    match pyspark() {
+        Ok(python) => ask(&python, "spark"),
+        Err(why) => skip(why),
+    }
 }
 
-/// The folders that kernels with debuginfo lie below.
-fn roots() -> Vec<PathBuf> {
+/// Said aloud: what `eprintln!` prints is held back if a test passes.
+fn skip(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// Kernels with debuginfo: the root that each lies below, and its release. Of one root, the newest: of `/` that is the one that
+/// the other tests ask.
+fn kernels() -> Vec<(PathBuf, String)> {
     let given = std::env::var_os("PROBEIDX_KERNELS");
     let roots: Vec<PathBuf> = match &given {
         Some(paths) => std::env::split_paths(paths).collect(),
@@ -59,12 +88,26 @@ fn roots() -> Vec<PathBuf> {
             std::iter::once("/".into()).chain(unpacked).collect()
         }
     };
-    let has_debuginfo = |root: &PathBuf| {
-        ["usr/lib/debug/boot", "usr/lib/debug/lib/modules"].iter().any(|below| {
-            std::fs::read_dir(root.join(below)).is_ok_and(|mut entries| entries.next().is_some())
-        })
+    let newest = |root: PathBuf| {
+        let numbers = |release: &String| -> Vec<u64> {
+            release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
+        };
+        let names = |below: &str| {
+            let names = std::fs::read_dir(root.join(below)).into_iter().flatten().flatten();
+            names.filter_map(|entry| entry.file_name().into_string().ok()).collect::<Vec<_>>()
+        };
+        let in_boot = names("usr/lib/debug/boot");
+        let in_boot = in_boot.iter().filter_map(|name| Some(name.strip_prefix("vmlinux-")?.to_owned()));
+        let modules = "usr/lib/debug/lib/modules";
+        let has_vmlinux = |release: &String| root.join(modules).join(release).join("vmlinux").exists();
+        let release = in_boot.chain(names(modules).into_iter().filter(has_vmlinux)).max_by_key(numbers)?;
+        Some((root, release))
     };
-    roots.into_iter().filter(has_debuginfo).collect()
+    let mut found: Vec<_> = roots.into_iter().filter_map(newest).collect();
+    // What is installed may have been unpacked, too.
+    found.sort_by(|a, b| a.1.cmp(&b.1));
+    found.dedup_by(|a, b| a.1 == b.1);
+    found
 }
 
 /// Where tests keep what is costly to make.
@@ -72,22 +115,31 @@ fn target() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A Python that has DuckDB: the system's, or one of its own below the target folder.
-fn python() -> Option<PathBuf> {
-    let has_duckdb = |python: &Path| {
-        Command::new(python).args(["-c", "import duckdb"]).output().is_ok_and(|ran| ran.status.success())
+/// A Python that has a module: the system's, or one of its own below the target folder, into which it is installed.
+fn environment(name: &str, module: &str, package: &str) -> Option<PathBuf> {
+    let has_module = |python: &Path| {
+        let import = format!("import {module}");
+        Command::new(python).args(["-c", &import]).output().is_ok_and(|ran| ran.status.success())
     };
     let system = PathBuf::from("python3");
-    if has_duckdb(&system) {
+    if has_module(&system) {
         return Some(system);
     }
-    let environment = target().join("python");
+    let environment = target().join(name);
     let own = environment.join("bin/python");
-    if !has_duckdb(&own) {
+    if !has_module(&own) {
         let _ = Command::new(system).args(["-m", "venv"]).arg(&environment).output();
-        let _ = Command::new(&own).args(["-m", "pip", "install", "--quiet", "duckdb"]).output();
+        let _ = Command::new(&own).args(["-m", "pip", "install", "--quiet", package]).output();
     }
-    Some(own).filter(|own| has_duckdb(own))
+    Some(own).filter(|own| has_module(own))
+}
+
+/// A Python that has PySpark, where there is Java.
+fn pyspark() -> Result<PathBuf, &'static str> {
+    if !Command::new("java").arg("-version").output().is_ok_and(|ran| ran.status.success()) {
+        return Err("no Java");
+    }
+    environment("spark", "pyspark", "pyspark>=4,<5").ok_or("no Python with PySpark")
 }
 
 /// Runs a program, which has to succeed, and shows what it prints.

@@ -1,18 +1,21 @@
-"""The questions of export/sql, asked of DuckDB and of probeidx: both have to give the same rows.
+"""The questions of export/sql, asked of DuckDB or Spark and of probeidx: both have to give the same rows.
 
-questions.py PROBEIDX DB TABLES SQL
+questions.py PROBEIDX DB TABLES SQL duckdb|spark ANSWERS
+
+What probeidx answers is kept in the file ANSWERS for the next engine.
 """
 import collections
 import json
 import os
 import pathlib
+import pickle
+import re
 import subprocess
 import sys
 import time
 
-import duckdb
-
-PROBEIDX, DB, TABLES, SQL = map(os.path.abspath, sys.argv[1:])
+PROBEIDX, DB, TABLES, SQL = map(os.path.abspath, sys.argv[1:5])
+ENGINE, ANSWERS = sys.argv[5], pathlib.Path(os.path.abspath(sys.argv[6]))
 
 
 def ask(*words):
@@ -138,8 +141,7 @@ QUESTIONS = {
                    for line, path, m in members("task_struct") if "bit_size" in m],
     "11": lambda: list(fields("sched_switch")),
     "12": lambda: list(set(of(ask("find", 'kernel.trace("block:*")'), "kernel", "function"))),
-    "13": lambda: list({(line["kernel"], line["file"] or None, line["module"], line["line"]): line
-                        for line in resolve("s_next") if line["coverage"]["out_of_line"]["instances"]}),
+    "13": lambda: same_name("s_next"),
     "14": lambda: coverage("fdget"),
     "15": lambda: [(line["kernel"], line["function"], line["line"], line["address"])
                    for line in resolve("*@fs/read_write.c")
@@ -153,11 +155,75 @@ QUESTIONS = {
 }
 
 
+def same_name(name):
+    """Each function once. Those that only symbols describe have no line, and each its own coverage."""
+    found = {}
+    for line in resolve(name):
+        own = line["coverage"]["out_of_line"]["instances"]
+        if own:
+            at = line["address"] if not line["file"] and own == 1 else None
+            found[line["kernel"], line["file"], line["module"], line["line"], at] = line
+    return [(line["kernel"], line["file"] or None, line["module"]) for line in found.values()]
+
+
 def entries(pattern):
     lines = [line for line in resolve(pattern) if line["instance"] == "out-of-line"]
     taken = collections.Counter(line["kernel"] for line in lines if line["attach"]["trampoline"] == "ok")
     return [(kernel, taken[kernel], count)
             for kernel, count in collections.Counter(line["kernel"] for line in lines).items()]
+
+
+class DuckDb:
+    def __init__(self, is_several):
+        import duckdb
+
+        self.engine = duckdb.connect()
+        self.engine.execute("SET threads = 2")
+        for statement in pathlib.Path(SQL, "views.sql").read_text().split(";"):
+            if is_several or "_since" not in statement:
+                self.engine.execute(statement)
+        reserved = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+        reserved = {row[0] for row in self.engine.execute(reserved).fetchall()}
+        columns = self.engine.execute("SELECT DISTINCT column_name FROM information_schema.columns").fetchall()
+        if wrong := [column for (column,) in columns if column in reserved]:
+            sys.exit(f"{wrong} are reserved words")
+
+    def ask(self, text):
+        for statement in text.split(";"):
+            if statement.strip():
+                rows = self.engine.execute(statement).fetchall()
+        return rows
+
+
+class Spark:
+    def __init__(self, _):
+        from pyspark.sql import SparkSession
+
+        self.engine = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+                       .config("spark.sql.shuffle.partitions", "2").config("spark.log.level", "ERROR")
+                       # Values in paths stay texts, because v6.10 is no number.
+                       .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false").getOrCreate())
+        for table in pathlib.Path().iterdir():
+            self.engine.read.parquet(str(table)).createOrReplaceTempView(table.name)
+
+    # What Spark spells otherwise.
+    SPELLED = [
+        ('"', "`"),
+        ("list_sort(", "array_sort("), ("list_distinct(", "array_distinct("), ("list(", "collect_list("), ("unnest(", "explode("),
+        ("printf('0x%x', address)", "lower(concat('0x', conv(cast(address AS string), 10, 16)))"),
+        ("FILTER (", "FILTER (WHERE "),
+    ]
+
+    def ask(self, text):
+        text = re.sub("--.*", "", text)
+        values = dict(re.findall("SET VARIABLE (\\w+) = ('[^']*');", text))
+        text = re.sub("SET VARIABLE [^;]*;", "", text).strip().rstrip(";")
+        text = re.sub(r"getvariable\('(\w+)'\)", lambda found: values[found[1]], text)
+        pattern = lambda found: f"RLIKE '^{found[1].replace('*', '.*')}$'"
+        text = re.sub("GLOB '([^']*)'", pattern, text)
+        for own, other in self.SPELLED:
+            text = text.replace(own, other)
+        return [tuple(row) for row in self.engine.sql(text).collect()]
 
 
 def plain(row):
@@ -166,41 +232,30 @@ def plain(row):
 
 def main():
     os.chdir(TABLES)
-    engine = duckdb.connect()
-    engine.execute("SET threads = 2")
     is_several = pathlib.Path("functions_since").is_dir()
-    views = pathlib.Path(SQL, "views.sql").read_text()
-    for statement in views.split(";"):
-        if is_several or "_since" not in statement:
-            engine.execute(statement)
-    reserved = engine.execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'")
-    reserved = {row[0] for row in reserved.fetchall()}
-    for (column,) in engine.execute("SELECT DISTINCT column_name FROM information_schema.columns").fetchall():
-        if column in reserved:
-            sys.exit(f"{column} is a reserved word")
+    engine = {"duckdb": DuckDb, "spark": Spark}[ENGINE](is_several)
+    answers = pickle.loads(ANSWERS.read_bytes()) if ANSWERS.exists() else {}
     failed = asked = 0
     for path in sorted(pathlib.Path(SQL).glob("[0-9]*.sql")):
-        number = path.name[:2]
-        statements = [text for text in path.read_text().split(";") if text.strip()]
-        if not is_several and "_since" in path.read_text():
+        number, text = path.name[:2], path.read_text()
+        if not is_several and "_since" in text:
             continue
         start = time.perf_counter()
-        for statement in statements:
-            rows = engine.execute(statement).fetchall()
+        rows = engine.ask(text)
         took = (time.perf_counter() - start) * 1000
         found = collections.Counter(plain(row) for row in rows)
-        wanted = QUESTIONS[number]()
-        if number == "13":
-            wanted = [row[:3] for row in wanted]
-        wanted = collections.Counter(plain(row) for row in wanted)
+        if number not in answers:
+            answers[number] = collections.Counter(plain(row) for row in QUESTIONS[number]())
+        wanted = answers[number]
         asked += 1
-        print(f"{path.name}: {found.total()} rows, {took:.0f} ms")
+        print(f"{path.name}: {found.total()} rows, {ENGINE} {took:.0f} ms")
         if found != wanted or not found:
             failed += 1
-            print("  only DuckDB:", *list((found - wanted).items())[:3], sep="\n    ")
+            print(f"  only {ENGINE}:", *list((found - wanted).items())[:3], sep="\n    ")
             print("  only probeidx:", *list((wanted - found).items())[:3], sep="\n    ")
     if failed:
         sys.exit(f"{failed} of {asked} differ")
+    ANSWERS.write_bytes(pickle.dumps(answers))
 
 
 main()

@@ -1,19 +1,48 @@
 //! Files: their bytes, their order, and when they appear.
-use crate::support::{ALL, export, exported, files, rows};
+use crate::support::{ALL, KERNELS, RELEASES, export, exported, exported_of, files, rows};
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use probeidx::Index;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The files of a folder, by their paths in it.
+fn within(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let all = files(root).into_iter();
+    all.map(|(path, bytes)| (path.strip_prefix(root).unwrap().to_owned(), bytes)).collect()
+}
 
 #[test]
 fn two_exports_have_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     exported(&folder.path().join("tables"), &["--kernel", "*"]);
-    let of = |root: &std::path::Path| {
-        let all = files(root).into_iter();
-        all.map(|(path, bytes)| (path.strip_prefix(root).unwrap().to_owned(), bytes)).collect::<Vec<_>>()
-    };
-    let (one, other) = (of(ALL.path()), of(folder.path()));
+    let (one, other) = (within(ALL.path()), within(folder.path()));
     assert!(one.len() > 10);
     assert!(one == other, "the files differ");
+}
+
+#[test]
+fn a_store_has_the_tables_of_its_indexes() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first stands alone in its store, the other is told by what it has other than that: each way round.
+    for (order, name) in [([0, 1], "one"), ([1, 0], "other")] {
+        let store = folder.path().join(name);
+        for at in order {
+            let index = Index::open(&KERNELS.path().join(format!("{}.pidx", RELEASES[at]))).unwrap();
+            assert!(probeidx::fleet::add(&store, &index, &()).unwrap().bytes > 0);
+        }
+        let tables = folder.path().join("tables");
+        exported_of(&store, &tables, &["--kernel", "*"]);
+        let (of_store, of_indexes) = (within(&tables), within(&ALL.path().join("tables")));
+        assert!(of_store.keys().eq(of_indexes.keys()), "{:?}", of_store.keys());
+        for (path, bytes) in of_store {
+            assert!(bytes == of_indexes[&path], "{} differs, {name} way round", path.display());
+        }
+        // A kernel of the store alone, and what of it has no files of its own.
+        let said = exported_of(&store, &tables, &["--kernel", RELEASES[1], "--tables", "functions"]);
+        assert!(said.ends_with("MB\n") && said.contains("1 kernels, 2 files"), "{said}");
+        assert!(rows(&tables, "functions").iter().all(|row| row["kernel"] == RELEASES[1]));
+    }
 }
 
 #[test]

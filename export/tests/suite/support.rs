@@ -33,7 +33,8 @@ pub static KERNELS: LazyLock<TempDir> = LazyLock::new(|| {
     db
 });
 
-fn compile(folder: &Path, release: &str, level: &str) -> PathBuf {
+/// Compiles a kernel in a folder.
+pub fn compile(folder: &Path, release: &str, level: &str) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     let run = |program: &str, arguments: &[&OsStr]| {
         let mut command = Command::new(program);
@@ -75,15 +76,24 @@ fn compile(folder: &Path, release: &str, level: &str) -> PathBuf {
 
 /// Runs the program as `probeidx export` does.
 pub fn export(arguments: &[&OsStr]) -> Output {
+    export_of(KERNELS.path(), arguments)
+}
+
+fn export_of(db: &Path, arguments: &[&OsStr]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_probeidx-export"));
-    command.arg("--db").arg(KERNELS.path()).args(arguments).env_remove("PROBEIDX_DB").output().unwrap()
+    command.arg("--db").arg(db).args(arguments).env_remove("PROBEIDX_DB").output().unwrap()
 }
 
 /// Runs the program, which has to succeed.
 pub fn exported(folder: &Path, arguments: &[&str]) -> String {
+    exported_of(KERNELS.path(), folder, arguments)
+}
+
+/// The same with other indexes, or a store.
+pub fn exported_of(db: &Path, folder: &Path, arguments: &[&str]) -> String {
     let words =
         [OsStr::new("--parquet"), folder.as_os_str()].into_iter().chain(arguments.iter().map(OsStr::new));
-    let ran = export(&words.collect::<Vec<_>>());
+    let ran = export_of(db, &words.collect::<Vec<_>>());
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap()
 }

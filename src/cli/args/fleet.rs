@@ -28,7 +28,7 @@ pub enum Action {
                             probeidx --db fleet fleet add --from packages.txt"
     )]
     Add {
-        /// Indexes, stores, or what `build` takes: packages, folders (also of packages), debug files, releases; with the
+        /// Indexes, or what `build` takes: packages, folders (also of packages), debug files, releases; with the
         /// feature debuginfod, addresses of packages
         #[arg(value_name = "INDEX|PATH|RELEASE|URL", required_unless_present = "from")]
         paths: Vec<PathBuf>,

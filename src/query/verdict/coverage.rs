@@ -7,7 +7,6 @@ use crate::query::index::functions::{self, Placed, Scope};
 use crate::query::spec::FunctionSpec;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId};
-use rustc_hash::FxHashSet;
 
 /// How much of a function can be probed in one object. Each address counts once. An instance within another instance of
 /// the same function, as partial inlining makes, does not count.
@@ -64,29 +63,34 @@ impl Reached {
 impl Coverage {
     /// The coverage of a function with these placements in one object. Cost: judges each placement.
     pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed]) -> Self {
-        let mut callers: FxHashSet<FunctionId> = FxHashSet::default();
         let mut addresses: Vec<(u32, bool, u8)> = Vec::with_capacity(places.len());
+        let mut callers: Vec<(u32, FunctionId)> = vec![];
         for place in places {
             if is_nested(view, *place) {
                 continue;
             }
-            let outer = place.outer(view);
-            if let Some(outer) = outer
-                && judge.is_running(object, place.record.entry.get())
-            {
-                callers.insert(outer.record.function);
-            }
-            addresses.push((place.record.entry.get(), outer.is_some(), 0));
+            let (pc, outer) = (place.record.entry.get(), place.outer(view));
+            callers.extend(outer.map(|outer| (pc, outer.record.function)));
+            addresses.push((pc, outer.is_some(), 0));
         }
         addresses.sort_unstable();
         addresses.dedup_by_key(|(pc, ..)| *pc);
         let by = ByMechanism::new(view.is_user(object), |_| 0);
-        let mut coverage = Self { callers: callers.len() as u32, by, ..Self::default() };
+        let mut coverage = Self { by, ..Self::default() };
+        // The addresses that do not run, in order: few, if any.
+        let mut idle: Vec<u32> = vec![];
         for (pc, is_inline, position) in &mut addresses {
-            let verdicts = judge.verdicts(object, *pc, *is_inline);
+            let (verdicts, is_running) = judge.judged(object, *pc, *is_inline);
+            if !is_running {
+                idle.push(*pc);
+            }
             coverage.add(verdicts, *is_inline);
             *position = coverage.keep(verdicts);
         }
+        callers.retain(|(pc, _)| idle.binary_search(pc).is_err());
+        callers.sort_unstable_by_key(|(_, function)| *function);
+        callers.dedup_by_key(|(_, function)| *function);
+        coverage.callers = callers.len() as u32;
         coverage.addresses = addresses;
         coverage
     }

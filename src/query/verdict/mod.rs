@@ -176,15 +176,24 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// The verdict of each mechanism on an address. `is_inline` selects the inlined copy, even if a function starts
     /// there too. Cost: a few binary searches.
     pub fn verdicts(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
+        self.judged(object, pc, is_inline).0
+    }
+
+    /// The same, and what [`is_running`](Self::is_running) says.
+    pub(super) fn judged(&self, object: ObjectId, pc: u32, is_inline: bool) -> (Verdicts, bool) {
         if self.view.is_user(object) {
-            return self.uprobes(object, pc, is_inline);
+            return (self.uprobes(object, pc, is_inline), true);
         }
-        let held = match self.running(object, pc) {
-            Ok(held) => held,
+        match self.running(object, pc) {
+            Ok(held) => (self.verdicts_in(object, pc, is_inline, held), true),
             Err(reason) => {
-                return Verdicts { by: ByMechanism::new(false, |_| Verdict::No(reason)), shift: 0 };
+                (Verdicts { by: ByMechanism::new(false, |_| Verdict::No(reason)), shift: 0 }, false)
             }
-        };
+        }
+    }
+
+    /// The verdicts on an address that runs, which this symbol holds.
+    fn verdicts_in(&self, object: ObjectId, pc: u32, is_inline: bool, held: Held) -> Verdicts {
         let kprobe = self.registered(object, pc, held);
         let kprobe_events = match (kprobe, self.notrace(object, held)) {
             (Verdict::Ok, Some(reason)) => Verdict::No(reason),

@@ -66,6 +66,19 @@ fn every_record_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn a_kernel_of_another_store_is_refused() {
+    let (one, other) = (store(&[0, 1]), store(&[0]));
+    let added = |from: &Path| run_in(other.path(), [Path::new("fleet"), Path::new("add"), from]);
+    assert!(added(other.path()).found().ends_with("is there already\n"));
+    let run = added(one.path());
+    assert_eq!(run.code, 4, "{run:?}");
+    let end = "a kernel of a store cannot be added to another store; join the stores with: probeidx fleet merge; \
+               or add its index, or its packages\n";
+    assert!(run.err.starts_with("probeidx: left out: ") && run.err.ends_with(end), "{run:?}");
+    assert_eq!(verify(other.path()).unwrap(), 1);
+}
+
+#[test]
 fn a_kernel_that_is_there_costs_nothing() {
     let folder = store(&[0, 1]);
     let before = std::fs::read(folder.path().join("manifest")).unwrap();
