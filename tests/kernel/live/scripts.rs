@@ -64,8 +64,8 @@ const CLASSES: [Class<Outcome>; 10] = [
     },
     // bpftrace 0.17 wants a kernel that lists its BTF (5.11).
     Class {
-        name: "no kfunc",
-        holds: |o| o.printed.contains("kfunc/kretfunc not available for your kernel version"),
+        name: "BTF not found",
+        holds: |o| o.printed.contains(" not available for your kernel version"),
     },
     // A fault of bpftrace 0.17: a list is one program, loaded for its last point. One that is loaded for a single function does
     // not take the pattern before it, where the kernel attaches those at once (kprobe.multi).
