@@ -63,10 +63,7 @@ const CLASSES: [Class<Outcome>; 10] = [
         holds: |o| o.points.iter().any(|point| point.text.starts_with("hardware:")),
     },
     // bpftrace 0.17 wants a kernel that lists its BTF (5.11).
-    Class {
-        name: "BTF not found",
-        holds: |o| o.printed.contains(" not available for your kernel version"),
-    },
+    Class { name: "BTF not found", holds: |o| o.printed.contains(" not available for your kernel version") },
     // A fault of bpftrace 0.17: a list is one program, loaded for its last point. One that is loaded for a single function does
     // not take the pattern before it, where the kernel attaches those at once (kprobe.multi).
     Class {
