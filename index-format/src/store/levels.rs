@@ -129,18 +129,16 @@ impl<'a> Levels<'a> {
         };
         *hint = run.into();
         let Some(below) = self.below(space).filter(|_| flat.is_none()) else { return Some(to) };
-        let (before, left) = hint.around(own);
-        let shared = match to.checked_sub(NEW) {
-            Some(new) => new.wrapping_add(self.own.first[space as usize]),
+        let around = hint.around(own);
+        let (shared, around) = match to.checked_sub(NEW) {
+            Some(new) => (new.wrapping_add(self.own.first[space as usize]), around),
             None => {
                 let (found, flat) = (&below.found[space as usize].0, &below.flat[space as usize].0);
                 let shared = found.find(to, hint, |hint| below.search_there(space, to, flat.made(), hint))?;
-                let (before, left) = narrower((before, left), hint.around(to));
-                *hint = Hint::at(own, shared, (before, left));
-                return Some(shared);
+                (shared, narrower(around, hint.around(to)))
             }
         };
-        *hint = Hint::at(own, shared, (before, left));
+        *hint = Hint::at(own, shared, around);
         Some(shared)
     }
     /// The kernel's number of a shared one; `None` if it has not that. Cost: a binary search in each level.

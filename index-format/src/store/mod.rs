@@ -47,8 +47,8 @@
 //! [`View::of_store`](crate::View::of_store) gives a kernel of a store as if it had an index: the same tables with the
 //! same records, but that a [`Table`](crate::Table) fetches each from its row ([`Kernel`]), and that objects, units and
 //! tracepoints are put together when they are first asked for ([`Records`](crate::records::Records)). Strings have no order there.
-//! A question for one thing searches in the runs of each level; a walk over many makes them one table
-//! (`flat`), in which a search costs a tenth.
+//! A question for one thing searches in the runs of each level, and keeps there what it found, for the kernels that are open
+//! above it (`found`); a walk over many makes them one table (`flat`), in which a search costs a tenth.
 //!
 //! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`].
 mod assembled;
