@@ -1,0 +1,91 @@
+// @ts-check
+// Elements from text. No string becomes markup: what an index says is a stranger's.
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
+/**
+ * @param {Element} element
+ * @param {Record<string, any>} attributes functions are listeners; true is an attribute without a value
+ * @param {(Child | Child[])[]} children
+ */
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
+  return /** @type {HTMLElement} */ (fill(document.createElement(tag), attributes, children));
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {SVGElement}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  return /** @type {SVGElement} */ (fill(element, attributes, children));
+}
+
+/**
+ * The address of a page. Empty fields are left out.
+ * @param {string} page
+ * @param {Record<string, string | null | undefined>} fields
+ */
+export function address(page, fields = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) if (value) query.append(name, value);
+  const text = query.toString();
+  return text ? `${page}?${text}` : page;
+}
+
+/**
+ * @param {string} page
+ * @param {Record<string, string | null | undefined>} fields
+ * @param {...(Child | Child[])} children
+ */
+export function link(page, fields, ...children) {
+  return el("a", { href: address(page, fields) }, ...children);
+}
+
+/** @param {...(Child | Child[])} children */
+export const code = (...children) => el("code", {}, ...children);
+
+/**
+ * A table; cells are children.
+ * @param {string} caption
+ * @param {Child[]} head
+ * @param {(Child | Child[])[][]} rows
+ */
+export function table(caption, head, rows) {
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", {},
+      el("caption", { class: "hidden" }, caption),
+      el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, cell)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell)))))));
+}
+
+/** @param {number} number */
+export const count = (number) => number.toLocaleString("en");
+
+/**
+ * @param {number} number
+ * @param {string} one
+ * @param {string} [several]
+ */
+export const counted = (number, one, several = `${one}s`) => `${count(number)} ${number === 1 ? one : several}`;
