@@ -1,12 +1,13 @@
 // @ts-check
 // Elements from text. No string becomes markup: what an index says is a stranger's.
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Node | string | number | null | undefined | false} One */
+/** Lists in lists are one list. @typedef {One | any[]} Child */
 
 /**
  * @param {Element} element
  * @param {Record<string, any>} attributes functions are listeners; true is an attribute without a value
- * @param {(Child | Child[])[]} children
+ * @param {Child[]} children
  */
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,7 +15,7 @@ function fill(element, attributes, children) {
     if (typeof value === "function") element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
@@ -24,7 +25,7 @@ function fill(element, attributes, children) {
 /**
  * @param {string} tag
  * @param {Record<string, any>} [attributes]
- * @param {...(Child | Child[])} children
+ * @param {...Child} children
  * @returns {HTMLElement}
  */
 export function el(tag, attributes = {}, ...children) {
@@ -34,7 +35,7 @@ export function el(tag, attributes = {}, ...children) {
 /**
  * @param {string} tag
  * @param {Record<string, any>} [attributes]
- * @param {...(Child | Child[])} children
+ * @param {...Child} children
  * @returns {SVGElement}
  */
 export function svg(tag, attributes = {}, ...children) {
@@ -57,20 +58,20 @@ export function address(page, fields = {}) {
 /**
  * @param {string} page
  * @param {Record<string, string | null | undefined>} fields
- * @param {...(Child | Child[])} children
+ * @param {...Child} children
  */
 export function link(page, fields, ...children) {
   return el("a", { href: address(page, fields) }, ...children);
 }
 
-/** @param {...(Child | Child[])} children */
+/** @param {...Child} children */
 export const code = (...children) => el("code", {}, ...children);
 
 /**
  * A table; cells are children.
  * @param {string} caption
  * @param {Child[]} head
- * @param {(Child | Child[])[][]} rows
+ * @param {Child[][]} rows
  */
 export function table(caption, head, rows) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },

@@ -12,7 +12,7 @@ const SQUARES = 600;
 const BATCH = 400;
 
 /** @param {any} item */
-const declaration = (item) => `${item.module ?? ""}\0${item.system ?? ""}\0${item.file}\0${item.line}`;
+const declaration = (item) => `${item.system ?? ""}\0${item.file}\0${item.line}`;
 
 /** @param {import("./parts.js").Page} page */
 export async function functionPage(page) {
@@ -92,12 +92,20 @@ function section(page, items, isOneOfSeveral) {
   const spec = first.file && !first.system ? `${first.function}@${where}` : name;
   return el("section", {},
     el("h2", {}, isOneOfSeveral ? link("/function", { kernel: page.kernel, spec }, name) : name, " ",
-      el("small", {}, code(where), " ", first.module ? `module ${first.module}` : first.kernel ? "vmlinux" : "")),
+      el("small", {}, code(where), " ", homes(items))),
     first.fields ? fields(page, first) : null,
     first.instance === "tracepoint" ? null : coverage(items),
     items.length > 1 ? copies(page, items) : null,
     el("h3", {}, counted(items.length, "placement")),
     paged(items, (item) => placement(page, item, items.length <= 3)));
+}
+
+/** The objects that have it. @param {any[]} items */
+function homes(items) {
+  const modules = [...new Set(items.map((item) => item.module))];
+  const named = modules.filter(Boolean);
+  const others = named.length > 3 ? counted(named.length, "module") : named.length ? `module${named.length > 1 ? "s" : ""} ${named.join(", ")}` : "";
+  return [modules.includes(null) ? "vmlinux" : "", others].filter(Boolean).join(" and ");
 }
 
 /** The fields of a tracepoint's event. @param {import("./parts.js").Page} page @param {any} item */
@@ -106,23 +114,34 @@ function fields(page, item) {
     table("Fields", ["name", "type", "offset", "size"], item.fields.map((/** @type {any} */ field) => [code(field.name), typeLink(field.type, page.kernel), field.offset, field.size]))];
 }
 
+/** What is known of a function is known of each object that has it. @param {any[]} items */
+function whole(items) {
+  /** @type {Map<string | null, any>} */
+  const objects = new Map();
+  for (const item of items) objects.set(item.module, item.coverage);
+  const sum = (/** @type {(of: any) => number} */ of) => [...objects.values()].reduce((all, one) => all + of(one), 0);
+  const by = items[0].coverage.by ?? {};
+  return { instances: sum((c) => c.instances), reachable: sum((c) => c.reachable), callers: sum((c) => c.callers ?? 0),
+    outOfLine: sum((c) => c.out_of_line?.instances ?? 0), inline: sum((c) => c.inline?.instances ?? 0),
+    by: Object.keys(by).map((mechanism) => [mechanism, sum((c) => c.by?.[mechanism] ?? 0)]) };
+}
+
 /** Where it runs and what of it kprobe reaches, as a picture. @param {any[]} items */
 function coverage(items) {
-  const known = items[0].coverage;
+  const known = whole(items);
   /** @type {Map<string, number>} */
   const verdicts = new Map();
   for (const item of items) verdicts.set(item.attach.kprobe, (verdicts.get(item.attach.kprobe) ?? 0) + 1);
   const order = [...verdicts].sort((a, b) => (a[0] === "ok" ? -1 : b[0] === "ok" ? 1 : b[1] - a[1]));
-  const parts = known.inline ? [
-    counted(known.instances, "address", "addresses"),
-    `${count(known.out_of_line.instances)} out of line`,
-    `${count(known.inline.instances)} inlined into ${counted(known.callers, "caller")}`,
-    `${count(known.reachable)} reachable by kprobe`] : [counted(known.instances, "address", "addresses")];
+  const parts = [`${counted(known.instances, "address", "addresses")} that run`];
+  if (known.outOfLine) parts.push(`${count(known.outOfLine)} out of line`);
+  if (known.inline) parts.push(`${count(known.inline)} inlined into ${counted(known.callers, "caller")}`);
+  parts.push(`${count(known.reachable)} reachable by kprobe`);
   const figure = el("figure", { class: "coverage" });
   if (items.length > 1) figure.append(items.length <= SQUARES ? squares(items) : bar(order, items.length));
   const legend = order.map(([verdict, number]) => el("li", { class: sort(verdict) },
     el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sort(verdict)]), ` ${count(number)} `, verdict === "ok" ? "ok" : `${verdict}: ${meaning(verdict)}`));
-  const by = known.by ? table("Addresses by mechanism", ["mechanism", "reached", "of"], Object.entries(known.by).map(([mechanism, number]) => [mechanism, count(Number(number)), count(known.instances)])) : null;
+  const by = known.by.length ? table("Addresses by mechanism", ["mechanism", "reached", "of"], known.by.map(([mechanism, number]) => [mechanism, count(Number(number)), count(known.instances)])) : null;
   figure.append(el("figcaption", {}, el("p", {}, parts.join(", ")), el("ul", { class: "legend" }, legend)));
   return el("div", { class: "sides" }, figure, by);
 }
@@ -153,30 +172,45 @@ function bar(order, all) {
 /** @param {any} item */
 const at_ = (item) => (item.symbol ? `${item.symbol}+0x${item.offset.toString(16)}` : item.address);
 
+/** So many files fit into a picture side by side; more are shown by folder. */
+const FILES = 60;
+
 /** Copies by the file and the caller that have them. @param {import("./parts.js").Page} page @param {any[]} items */
 function copies(page, items) {
-  /** @type {Map<string, Map<string, {size: number, good: number, module: string | null}>>} */
+  /** @type {Map<string, Map<string, import("./treemap.js").Part>>} */
   const files = new Map();
   for (const item of items) {
     const outermost = item.inlined_into[item.inlined_into.length - 1];
-    const [caller, file] = outermost ? [outermost.function, outermost.file] : [item.symbol ?? item.function, item.file ?? "?"];
-    let callers = files.get(file ?? "?");
-    if (!callers) files.set(file ?? "?", (callers = new Map()));
+    const [caller, file] = outermost ? [outermost.function, outermost.file ?? "?"] : [item.function ?? item.symbol, item.file ?? "?"];
+    let callers = files.get(file);
+    if (!callers) files.set(file, (callers = new Map()));
     let known = callers.get(caller);
-    if (!known) callers.set(caller, (known = { size: 0, good: 0, module: item.module }));
+    if (!known) callers.set(caller, (known = { name: caller, size: 0, good: 0, href: functionAddress(item.module ? `${item.module}:${caller}` : caller, page.kernel) }));
     known.size += 1;
     known.good += Number(item.attach.kprobe === "ok");
   }
-  const groups = [...files].map(([name, callers]) => {
-    const leaves = [...callers].map(([caller, known]) => ({ name: caller, ...known, href: functionAddress(known.module ? `${known.module}:${caller}` : caller, page.kernel) }));
-    return { name, size: leaves.reduce((sum, leaf) => sum + leaf.size, 0), leaves: leaves.sort((a, b) => b.size - a.size) };
-  }).sort((a, b) => b.size - a.size);
-  const title = `Copies by file and caller: ${counted(groups.length, "file")}, ${counted(groups.reduce((sum, group) => sum + group.leaves.length, 0), "caller")}`;
-  const tree = deferred("The same as a list", async (body) => {
-    body.replaceChildren(paged(groups, (group) => el("details", {}, el("summary", {}, code(group.name), ` ${count(group.size)}`),
-      el("ul", {}, group.leaves.map((leaf) => el("li", {}, el("a", { href: leaf.href }, leaf.name), ` ${count(leaf.size)}`, leaf.good < leaf.size ? `, ${count(leaf.good)} reachable` : "")))), 60));
-  });
-  return el("section", {}, el("h3", {}, title), treemap(groups, title), tree);
+  const sum = (/** @type {string} */ name, /** @type {import("./treemap.js").Part[]} */ parts) => ({ name, parts: parts.sort((a, b) => b.size - a.size),
+    size: parts.reduce((all, part) => all + part.size, 0), good: parts.reduce((all, part) => all + part.good, 0) });
+  const ofFiles = [...files].map(([name, callers]) => sum(name, [...callers.values()])).sort((a, b) => b.size - a.size);
+  /** @type {Map<string, import("./treemap.js").Part[]>} */
+  const folders = new Map();
+  for (const file of ofFiles) {
+    const folder = file.name.split("/").slice(0, -1).slice(0, 2).join("/") || ".";
+    folders.set(folder, [...(folders.get(folder) ?? []), file]);
+  }
+  const parts = ofFiles.length > FILES ? [...folders].map(([name, own]) => sum(name, own)).sort((a, b) => b.size - a.size) : ofFiles;
+  const callers = ofFiles.reduce((all, file) => all + file.parts.length, 0);
+  const title = `Copies by file and caller: ${counted(ofFiles.length, "file")}, ${counted(callers, "caller")}`;
+  const tree = deferred("The same as a list", async (body) => body.replaceChildren(paged(parts, (part) => branch(part), 60)));
+  return el("section", {}, el("h3", {}, title), treemap(parts, title), tree);
+}
+
+/** A part of the list, and what is below it once it is opened. @param {import("./treemap.js").Part} part @returns {HTMLElement} */
+function branch(part) {
+  const size = ` ${count(part.size)}${part.good < part.size ? `, ${count(part.good)} reachable` : ""}`;
+  const { parts } = part;
+  if (!parts) return el("div", { class: "row" }, part.href ? el("a", { href: part.href }, part.name) : part.name, size);
+  return deferred([code(part.name), size], async (body) => body.replaceChildren(paged(parts, branch, 100)));
 }
 
 /** @param {import("./parts.js").Page} page @param {any} item @param {boolean} isOpen */

@@ -119,7 +119,7 @@ export function kernelChoice(page, field = "kernel", label = "Kernel", none = ""
   return el("label", {}, `${label} `, select);
 }
 
-/** Something that is asked for when it is opened. @param {string} title @param {(body: HTMLElement) => Promise<void>} load */
+/** Something that is asked for when it is opened. @param {import("./dom.js").Child} title @param {(body: HTMLElement) => Promise<void>} load */
 export function deferred(title, load) {
   const body = el("div", {});
   let isBegun = false;

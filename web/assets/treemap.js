@@ -1,8 +1,10 @@
 // @ts-check
 import { address, count, el, svg } from "./dom.js";
 
-/** @typedef {{name: string, size: number, good: number, href: string}} Leaf */
-/** @typedef {{name: string, size: number, leaves: Leaf[]}} Group */
+/**
+ * A part: so many copies, of which so many are reachable. What has parts can be zoomed into, what has an address followed.
+ * @typedef {{name: string, size: number, good: number, parts?: Part[], href?: string}} Part
+ */
 /** @typedef {{x: number, y: number, w: number, h: number}} Box */
 
 /**
@@ -49,37 +51,59 @@ export function squarified(parts, box) {
 }
 
 /**
- * Copies by file and by caller. What is too small for a word has its name as a tooltip; the tree beside it has all.
- * @param {Group[]} groups
+ * Parts and the parts of these, as areas. What is too small for a word has its name as a tooltip; the list below has all.
+ * @param {Part[]} parts
  * @param {string} label
  */
-export function treemap(groups, label) {
-  const [width, height] = [1000, 360];
-  const root = svg("svg", { class: "treemap", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  const largest = (/** @type {{size: number}} */ a, /** @type {{size: number}} */ b) => b.size - a.size;
-  for (const { part: group, box } of squarified([...groups].sort(largest), { x: 0, y: 0, w: width, h: height })) {
-    const top = box.h > 30 && box.w > 60 ? 15 : 0;
-    const file = svg("g", { class: "file" },
-      svg("rect", { x: box.x + 0.5, y: box.y + 0.5, width: Math.max(box.w - 1, 0.5), height: Math.max(box.h - 1, 0.5) }),
-      svg("title", {}, `${group.name}: ${count(group.size)}`));
-    if (top) file.append(words(group.name, `${count(group.size)}`, { ...box, h: top }, "name"));
-    const inside = { x: box.x + 1.5, y: box.y + 1.5 + top, w: box.w - 3, h: box.h - 3 - top };
-    // Below two pixels a side nothing is seen: the file stands for its callers.
-    if (inside.w > 3 && inside.h > 3) {
-      for (const { part: leaf, box: own } of squarified([...group.leaves].sort(largest), inside)) {
-        if (own.w < 1.2 || own.h < 1.2) continue;
-        const share = leaf.good === leaf.size ? "ok" : leaf.good ? "some" : "no";
-        const shape = svg("rect", { class: share, x: own.x + 0.5, y: own.y + 0.5, width: Math.max(own.w - 1, 0.5), height: Math.max(own.h - 1, 0.5) });
-        const title = svg("title", {}, `${leaf.name}: ${count(leaf.size)}, ${count(leaf.good)} reachable by kprobe`);
-        const anchor = svg("a", { href: leaf.href, tabindex: "-1" }, shape, title);
-        if (own.w > 42 && own.h > 13) anchor.append(words(leaf.name, leaf.size > 1 ? count(leaf.size) : "", own, "leaf"));
-        file.append(anchor);
-      }
-    }
-    root.append(file);
-  }
-  return el("div", { class: "picture" }, root);
+export function treemap(parts, label) {
+  const picture = el("div", { class: "picture" });
+  /** @param {Part[]} shown @param {Part[]} way */
+  const show = (shown, way) => {
+    const back = way.length ? el("div", { class: "buttons" },
+      [null, ...way].map((step, at) => el("button", { type: "button", disabled: at === way.length, click: () => show(step ? step.parts ?? [] : parts, way.slice(0, at)) }, step ? step.name : "all"))) : "";
+    picture.replaceChildren(...[back].filter((part) => part instanceof Node), drawn(shown, label, (part) => show(part.parts ?? [], [...way, part])));
+  };
+  show(parts, []);
+  return picture;
 }
+
+/** @param {Part[]} parts @param {string} label @param {(part: Part) => void} zoom */
+function drawn(parts, label, zoom) {
+  const [width, height] = [1000, 380];
+  const root = svg("svg", { class: "treemap", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  const largest = (/** @type {Part} */ a, /** @type {Part} */ b) => b.size - a.size;
+  for (const { part: group, box } of squarified([...parts].sort(largest), { x: 0, y: 0, w: width, h: height })) {
+    const top = group.parts && box.h > 30 && box.w > 60 ? 15 : 0;
+    const area = svg("g", { class: group.parts ? "file zoom" : "file", click: group.parts && parts.length > 1 ? (/** @type {Event} */ event) => {
+      if (!(/** @type {Element} */ (event.target).closest("a"))) zoom(group);
+    } : null }, shape(group, box), title(group));
+    if (top) area.append(words(group.name, count(group.size), { ...box, h: top }, "name"));
+    const inside = { x: box.x + 1.5, y: box.y + 1.5 + top, w: box.w - 3, h: box.h - 3 - top };
+    // Below two pixels a side nothing is seen: the whole stands for its parts.
+    if (group.parts && inside.w > 3 && inside.h > 3) {
+      for (const { part, box: own } of squarified([...group.parts].sort(largest), inside)) {
+        if (own.w < 1.2 || own.h < 1.2) continue;
+        area.append(leaf(part, own));
+      }
+    } else if (!group.parts) area.append(leaf(group, box));
+    root.append(area);
+  }
+  return root;
+}
+
+/** @param {Part} part @param {Box} box */
+function leaf(part, box) {
+  const share = part.good === part.size ? "ok" : part.good ? "some" : "no";
+  const area = svg(part.href ? "a" : "g", part.href ? { href: part.href, tabindex: "-1" } : {}, shape(part, box, share), title(part));
+  if (box.w > 42 && box.h > 13) area.append(words(part.name, part.size > 1 ? count(part.size) : "", box, part.parts ? "name" : "leaf"));
+  return area;
+}
+
+/** @param {Part} part @param {Box} box @param {string} [kind] */
+const shape = (part, box, kind = "") => svg("rect", { class: kind, x: box.x + 0.5, y: box.y + 0.5, width: Math.max(box.w - 1, 0.5), height: Math.max(box.h - 1, 0.5) });
+
+/** @param {Part} part */
+const title = (part) => svg("title", {}, `${part.name}: ${count(part.size)}, ${count(part.good)} reachable by kprobe`);
 
 /**
  * As much of a name as there is room for.

@@ -177,8 +177,8 @@ function both(page, type, other) {
   const cell = (/** @type {Member | undefined} */ member) => (member ? [String(member.offset), member.bit_size ? `bit ${member.bit_offset}, ${member.bit_size}` : String(member.size), typeLink(member.type, page.kernel)] : ["", "", el("span", { class: "dim" }, "not there")]);
   const rows = names.map((name) => {
     const [a, b] = [mine.get(name), theirs.get(name)];
-    const state = !a ? "added" : !b ? "removed" : a.type !== b.type || a.size !== b.size ? "changed" : a.offset !== b.offset || a.bit_offset !== b.bit_offset ? "moved" : "";
-    return [el("span", { class: `change ${state}` }, state), code(name), ...cell(a), ...cell(b)];
+    const state = !a ? "right only" : !b ? "left only" : a.type !== b.type || a.size !== b.size ? "changed" : a.offset !== b.offset || a.bit_offset !== b.bit_offset ? "moved" : "";
+    return [el("span", { class: `change ${state.replace(" ", "-")}` }, state), code(name), ...cell(a), ...cell(b)];
   });
   const different = rows.filter((row) => /** @type {Element} */ (row[0]).textContent).length;
   return el("section", {},
