@@ -133,7 +133,7 @@ function coverage(items) {
   const verdicts = new Map();
   for (const item of items) verdicts.set(item.attach.kprobe, (verdicts.get(item.attach.kprobe) ?? 0) + 1);
   const order = [...verdicts].sort((a, b) => (a[0] === "ok" ? -1 : b[0] === "ok" ? 1 : b[1] - a[1]));
-  const parts = [`${counted(known.instances, "address", "addresses")} that run`];
+  const parts = [counted(known.instances, "address", "addresses")];
   if (known.outOfLine) parts.push(`${count(known.outOfLine)} out of line`);
   if (known.inline) parts.push(`${count(known.inline)} inlined into ${counted(known.callers, "caller")}`);
   parts.push(`${count(known.reachable)} reachable by kprobe`);

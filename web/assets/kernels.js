@@ -10,7 +10,10 @@ function said(value) {
   if (Array.isArray(value)) return value.length ? value.map(said).join(", ") : "none";
   if (typeof value === "object") {
     if (value.file) return place(value.file, value.line);
-    return Object.entries(value).filter(([, part]) => part !== null).map(([name, part]) => `${name} ${said(part)}`).join(" ");
+    const { name: of, ...rest } = value;
+    const parts = Object.entries(rest).filter(([, part]) => part !== null);
+    if (of !== undefined) return [of, ...parts.map(([, part]) => said(part))].join(" ");
+    return parts.map(([name, part]) => `${name} ${said(part)}`).join(", ");
   }
   return String(value);
 }
@@ -103,6 +106,8 @@ export async function historyPage(page) {
   const answer = await ask("history", { kernel: "*", name }, { signal: page.signal });
   if (answer.error) return main.append(problem(answer.error), el("p", {}, link("/", { q: name }, "Search for it")));
   main.append(...remarks(answer));
+  const own = answer.items.find((item) => item.name === name);
+  if (own) main.append(el("p", {}, subject(own.kind, name, page.kernel)));
   /** @type {Map<string, any[]>} */
   const rows = new Map();
   for (const item of answer.items) {
@@ -121,6 +126,13 @@ export async function historyPage(page) {
   if (same.length) main.append(matrix(same, `${counted(same.length, "fact")} that ${same.length === 1 ? "is" : "are"} the same wherever it is`));
 }
 
+/** What a fact is about. @param {string} kind @param {string} name @param {string} kernel */
+function subject(kind, name, kernel) {
+  const dot = name.lastIndexOf(".");
+  if (kind === "member") return link("/type", { kernel, name: name.slice(0, dot), member: name.slice(dot + 1) }, name);
+  return kind === "alias" ? link("/tapsets", { kernel, pattern: name }, name) : link("/function", { kernel, spec: name }, name);
+}
+
 /** @param {string} key @param {any[]} facts @param {string[]} order @param {import("./parts.js").Page} page */
 function matrixRow(key, facts, order, page) {
   const [kind, name, what] = key.split("\0");
@@ -133,8 +145,6 @@ function matrixRow(key, facts, order, page) {
     shown.push(el("td", { colspan: String(end - at), class: fact ? `value v${cells[at] % 5}` : "value none" }, fact ? said(fact.fact.value) : "—"));
     at = end;
   }
-  const kernel = page.kernel;
-  const target = kind === "member" ? link("/type", { kernel, name: name.slice(0, name.lastIndexOf(".")), member: name.slice(name.lastIndexOf(".") + 1) }, name)
-    : kind === "alias" ? link("/tapsets", { kernel, pattern: name }, name) : link("/function", { kernel, spec: name }, name);
-  return el("tr", {}, el("th", { scope: "row" }, what.replaceAll("_", " "), " ", el("small", {}, target)), shown);
+  const target = subject(kind, name, page.kernel);
+  return el("tr", {}, el("th", { scope: "row" }, what.replaceAll("_", " "), " ", name === page.fields.get("name") ? "" : el("small", {}, target)), shown);
 }

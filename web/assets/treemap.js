@@ -113,7 +113,7 @@ const title = (part) => svg("title", {}, `${part.name}: ${count(part.size)}, ${c
  * @param {string} kind
  */
 function words(name, number, box, kind) {
-  const room = Math.floor((box.w - 6) / 5.7);
+  const room = Math.floor((box.w - 6) / 6.2);
   const whole = number ? `${name} ${number}` : name;
   const text = whole.length <= room ? whole : name.length <= room ? name : kind === "name" ? `…${name.slice(1 - room)}` : `${name.slice(0, room - 1)}…`;
   return svg("text", { class: kind, x: box.x + 3, y: box.y + 11 }, text);

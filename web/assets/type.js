@@ -46,23 +46,29 @@ function picture(type, marked) {
   const parts = cells(type);
   const grid = el("div", { class: "cachelines", role: "img", "aria-label": `Layout of ${type.size} bytes in cache lines of ${LINE}; the table below has the same` });
   const rows = Math.ceil((type.size || 1) / LINE);
-  for (let row = 0; row < Math.min(rows, LINES); row++) {
-    const line = el("div", { class: "cacheline" });
+  let drawn = 0;
+  let at = 0;
+  for (let row = 0; row < rows && drawn < LINES; drawn++) {
     const from = row * LINE;
-    line.append(el("span", { class: "offset" }, String(from)));
+    while (at < parts.length && parts[at].end <= from) at += 1;
+    // Lines that one member fills stand for each other.
+    const full = parts[at] && parts[at].start <= from ? Math.max(Math.floor((Math.min(parts[at].end, type.size) - from) / LINE), 1) : 1;
+    const line = el("div", { class: "cacheline" }, el("span", { class: "offset" }, String(from)));
     const bytes = el("div", { class: "bytes" });
-    for (const part of parts) {
-      const [start, end] = [Math.max(part.start, from), Math.min(part.end, from + LINE, type.size)];
-      if (start >= end) continue;
-      const cell = el("span", { class: `cell ${part.kind}${marked && part.names.includes(marked) ? " marked" : ""}`, title: `${part.label}: ${part.start} to ${part.end}` },
-        (end - start) * 14 > part.label.length * 3 || end - start >= 4 ? part.label : "");
-      cell.style.gridColumn = `${start - from + 1} / ${end - from + 1}`;
+    for (let part = at; part < parts.length && parts[part].start < from + LINE; part++) {
+      const { start, end, kind, label, names } = parts[part];
+      const [first, last] = [Math.max(start, from), Math.min(end, from + LINE, type.size)];
+      if (first >= last) continue;
+      const text = full > 1 ? `${label} · ${full} cache lines` : label;
+      const cell = el("span", { class: `cell ${kind}${marked && names.includes(marked) ? " marked" : ""}`, title: `${label}: ${start} to ${end}` }, last - first >= 4 ? text : "");
+      cell.style.gridColumn = `${first - from + 1} / ${last - from + 1}`;
       bytes.append(cell);
     }
     line.append(bytes);
+    row += full;
     grid.append(line);
   }
-  return el("div", {}, grid, rows > LINES ? el("p", { class: "note" }, `${rows - LINES} more cache lines are in the table.`) : "");
+  return el("div", {}, grid, drawn >= LINES ? el("p", { class: "note" }, "The rest is in the table.") : "");
 }
 
 /** What stands beside what: members that overlap, of unions and bit-fields, are one part. @param {any} type */
