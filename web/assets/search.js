@@ -99,11 +99,16 @@ export function search(page) {
   field.addEventListener("focus", () => {
     if (field.value.trim() && hits.length) list.hidden = false;
   });
-  field.addEventListener("blur", close);
+  // An answer that comes later must not open the list again.
+  const leave = () => {
+    running.abort();
+    close();
+  };
+  field.addEventListener("blur", leave);
   field.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       if (list.hidden) field.blur();
-      close();
+      leave();
     } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && hits.length && !list.hidden) {
       event.preventDefault();
       mark((at + (event.key === "ArrowDown" ? 1 : at < 0 ? 0 : -1) + hits.length) % hits.length);

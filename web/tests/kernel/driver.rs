@@ -52,12 +52,23 @@ impl Browser {
             self.port,
             body.len()
         );
-        let mut read = vec![];
-        let asked = stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_end(&mut read));
-        asked.map_err(|e| e.to_string())?;
-        let end = read.windows(4).position(|w| w == b"\r\n\r\n").ok_or("no answer")?;
-        let mut answer: Value = serde_json::from_slice(&read[end + 4..]).map_err(|e| e.to_string())?;
-        match read.starts_with(b"HTTP/1.1 200") {
+        stream.write_all(request.as_bytes()).map_err(|e| e.to_string())?;
+        // The driver keeps the connection, whatever it is told.
+        let mut reader = BufReader::new(stream);
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let begin = head.len();
+            if reader.read_line(&mut head).map_err(|e| e.to_string())? == 0 {
+                return Err("no answer".to_owned());
+            }
+            let line = head[begin..].to_ascii_lowercase();
+            length =
+                line.strip_prefix("content-length:").and_then(|n| n.trim().parse().ok()).unwrap_or(length);
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).map_err(|e| e.to_string())?;
+        let mut answer: Value = serde_json::from_slice(&body).map_err(|e| e.to_string())?;
+        match head.starts_with("HTTP/1.1 200") {
             true => Ok(answer["value"].take()),
             false => Err(answer["value"]["message"].as_str().unwrap_or_default().to_owned()),
         }

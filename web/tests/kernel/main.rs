@@ -44,7 +44,12 @@ impl Explored {
         let mut names: Vec<String> =
             kernels.iter().map(|k| k["kernel"].as_str().unwrap().to_owned()).collect();
         // An index of another version is left from another program.
-        names.retain(|name| program.get(&format!("/api/stats?kernel={name}")).text().contains("\"counts\""));
+        names.retain(|name| {
+            program
+                .get(&format!("/api/stats?kernel={}", name.replace('+', "%2B")))
+                .text()
+                .contains("\"counts\"")
+        });
         let kernel =
             names.iter().find(|name| name.starts_with("6.1.") && name.contains("amd64")).or(names.last());
         let Some(kernel) = kernel.cloned() else {
