@@ -213,9 +213,12 @@ function branch(part) {
   return deferred([code(part.name), size], async (body) => body.replaceChildren(paged(parts, branch, 100)));
 }
 
+/** The verdicts; what a tracepoint's data would say to a kprobe nobody asks. @param {any} item @returns {[string, any][]} */
+const mechanisms = (item) => Object.entries(item.attach).filter(([mechanism]) => item.instance !== "tracepoint" || mechanism.includes("tracepoint"));
+
 /** @param {import("./parts.js").Page} page @param {any} item @param {boolean} isOpen */
 function placement(page, item, isOpen) {
-  const main = Object.entries(item.attach).filter(([mechanism]) => ["kprobe", "ftrace", "trampoline", "kretprobe", "raw_tracepoint", "tracepoint"].includes(mechanism) && !(item.instance === "tracepoint" && !mechanism.includes("tracepoint")));
+  const main = mechanisms(item).filter(([mechanism]) => !["kprobe_events", "fentry"].includes(mechanism));
   const summary = el("summary", {}, el("span", { class: `instance ${item.instance}` }, item.instance), " ",
     code(at_(item)), " ", el("span", { class: "dim" }, code(item.address), item.section === ".text" ? "" : ` ${item.section}`), " ",
     el("span", { class: "badges" }, main.map(([mechanism, verdict]) => badge(mechanism, verdict))));
@@ -233,7 +236,7 @@ function inside(page, item) {
   const { kernel } = page;
   const chain = item.inlined_into.length ? el("ol", { class: "chain" }, item.inlined_into.map((/** @type {any} */ call) =>
     el("li", {}, "into ", link("/function", { kernel, spec: `${call.function}@${call.file}` }, call.function), " at ", code(place(call.file, call.line))))) : null;
-  const verdicts = table("Verdict of each mechanism", ["mechanism", "verdict", "because"], Object.entries(item.attach).map(([mechanism, verdict]) =>
+  const verdicts = table("Verdict of each mechanism", ["mechanism", "verdict", "because"], mechanisms(item).map(([mechanism, verdict]) =>
     [mechanism, el("span", { class: sort(verdict) }, `${SIGNS[sort(verdict)]} ${verdict}`), verdict === "ok" ? "" : meaning(verdict)]));
   const values = item.vars?.length ? table("What can be read", ["name", "type", "where", "to fetch it"], item.vars.map((/** @type {any} */ value) => [
     code(value.name), typeLink(value.type, kernel),

@@ -107,7 +107,7 @@ export async function historyPage(page) {
   if (answer.error) return main.append(problem(answer.error), el("p", {}, link("/", { q: name }, "Search for it")));
   main.append(...remarks(answer));
   const own = answer.items.find((item) => item.name === name);
-  if (own) main.append(el("p", {}, subject(own.kind, name, page.kernel)));
+  if (own) main.append(el("p", {}, `The ${own.kind} itself: `, subject(own.kind, name, page.kernel)));
   /** @type {Map<string, any[]>} */
   const rows = new Map();
   for (const item of answer.items) {

@@ -185,6 +185,12 @@ fn a_definition_is_copied() {
     let permissions = serde_json::json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
     browser.devtools("Browser.grantPermissions", &permissions);
     explored.open("/function?kernel=KERNEL&spec=vfs_read");
+    let has_copied = |wanted: &str| {
+        let text = serde_json::Value::from(wanted);
+        let later = "new Promise((again) => setTimeout(again, 50))";
+        let same = format!("navigator.clipboard.readText().then((text) => text === {text} || {later})");
+        assert!((0..100).any(|_| browser.promised(&same) == true), "{wanted} is not copied");
+    };
     for (format, wanted) in [
         ("kprobe-events", "p:probeidx/vfs_read"),
         ("stap", "vfs_read"),
@@ -196,16 +202,10 @@ fn a_definition_is_copied() {
         browser
             .until(&format!("(document.querySelector('.copied')?.textContent ?? '').includes('{wanted}')"));
         let shown = browser.text("document.querySelector('.copied').textContent");
-        browser.until("document.getElementById('said').textContent === 'Copied'");
-        assert_eq!(browser.promised("navigator.clipboard.readText()"), shown, "{format}");
+        has_copied(&shown);
     }
     browser.value("document.querySelector('dd button.copy').click()");
-    let expected = browser.text("document.querySelector('dd button.copy').textContent");
-    browser.until("document.querySelector('dd button.copy') !== null");
-    assert_eq!(
-        browser.promised("new Promise((r) => setTimeout(r, 200)).then(() => navigator.clipboard.readText())"),
-        expected
-    );
+    has_copied(&browser.text("document.querySelector('dd button.copy').textContent"));
 }
 
 #[test]
@@ -292,8 +292,9 @@ fn names_that_are_markup_stay_text() {
 #[test]
 #[ignore = "it measures: whoever reads the figures has to know what else the machine does"]
 fn measured() {
+    let folder = HOSTILE.path();
     let begun = Instant::now();
-    let started = Program::start(HOSTILE.path());
+    let started = Program::start(folder);
     started.get("/");
     eprintln!("start to first answer: {:?}", begun.elapsed());
     let Some(explored) = Explored::new() else { return };
