@@ -97,7 +97,7 @@ function section(page, items, isOneOfSeveral) {
     first.instance === "tracepoint" ? null : coverage(items),
     items.length > 1 ? copies(page, items) : null,
     el("h3", {}, counted(items.length, "placement")),
-    paged(items, (item) => placement(page, item, items.length <= 3)));
+    paged(items, (item) => placement(page, item, items.length <= 3), 50));
 }
 
 /** The objects that have it. @param {any[]} items */

@@ -79,10 +79,11 @@ function drawn(parts, label, zoom) {
     } : null }, shape(group, box), title(group));
     if (top) area.append(words(group.name, count(group.size), { ...box, h: top }, "name"));
     const inside = { x: box.x + 1.5, y: box.y + 1.5 + top, w: box.w - 3, h: box.h - 3 - top };
-    // Below two pixels a side nothing is seen: the whole stands for its parts.
-    if (group.parts && inside.w > 3 && inside.h > 3) {
+    // Where parts are too small to be seen, the whole stands for them: to draw thousands takes longer than to look at them.
+    if (group.parts && (inside.w < 12 || inside.h < 12)) area.append(shape(group, box, share(group)));
+    else if (group.parts) {
       for (const { part, box: own } of squarified([...group.parts].sort(largest), inside)) {
-        if (own.w < 1.2 || own.h < 1.2) continue;
+        if (own.w < 2 || own.h < 2) continue;
         area.append(leaf(part, own));
       }
     } else if (!group.parts) area.append(leaf(group, box));
@@ -93,11 +94,13 @@ function drawn(parts, label, zoom) {
 
 /** @param {Part} part @param {Box} box */
 function leaf(part, box) {
-  const share = part.good === part.size ? "ok" : part.good ? "some" : "no";
-  const area = svg(part.href ? "a" : "g", part.href ? { href: part.href, tabindex: "-1" } : {}, shape(part, box, share), title(part));
+  const area = svg(part.href ? "a" : "g", part.href ? { href: part.href, tabindex: "-1" } : {}, shape(part, box, share(part)), title(part));
   if (box.w > 42 && box.h > 13) area.append(words(part.name, part.size > 1 ? count(part.size) : "", box, part.parts ? "name" : "leaf"));
   return area;
 }
+
+/** @param {Part} part */
+const share = (part) => (part.good === part.size ? "ok" : part.good ? "some" : "no");
 
 /** @param {Part} part @param {Box} box @param {string} [kind] */
 const shape = (part, box, kind = "") => svg("rect", { class: kind, x: box.x + 0.5, y: box.y + 0.5, width: Math.max(box.w - 1, 0.5), height: Math.max(box.h - 1, 0.5) });

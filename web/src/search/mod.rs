@@ -98,10 +98,13 @@ pub struct Hit {
     pub fit: Fit,
 }
 
+/// What was collected, and of which index.
+type OfIndex = (Weak<Index>, Arc<Collected>);
+
 /// Searches; what is collected of an index stays while the index is open.
 #[derive(Default)]
 pub struct Search {
-    collected: Mutex<FxHashMap<PathBuf, (Weak<Index>, Arc<Collected>)>>,
+    collected: Mutex<FxHashMap<PathBuf, OfIndex>>,
 }
 
 impl Search {
