@@ -81,3 +81,46 @@ fn is_gone(stream: &TcpStream) -> bool {
         Err(failed) => !matches!(failed, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    /// A watched answer, the other end of its connection, and whether it was cancelled in the end.
+    fn cancelled(longest: Duration, leave: impl FnOnce(TcpStream) -> Option<TcpStream>) -> bool {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = Arc::new(listener.accept().unwrap().0);
+        let request = Arc::new(Request::parse(br#"{"method":"kernels"}"#).unwrap());
+        let watch = Arc::new(Watch::new(longest));
+        let runs = Arc::clone(&watch);
+        std::thread::spawn(move || runs.run());
+        let guard = watch.watch(&stream, &request);
+        let kept = leave(other);
+        // Ten looks; a hundred, if something is to happen.
+        let looks = if kept.is_some() && longest > STEP { 10 } else { 100 };
+        let is_cancelled = || request.is_cancelled.load(Ordering::Relaxed);
+        let found = (0..looks).any(|_| {
+            std::thread::sleep(STEP);
+            is_cancelled()
+        });
+        drop(guard);
+        assert!(watch.running().is_empty());
+        found
+    }
+
+    #[test]
+    fn an_answer_ends_when_its_page_is_gone_or_its_time_is_over() {
+        const LONG: Duration = Duration::from_secs(3600);
+        assert!(cancelled(LONG, |_gone| None));
+        assert!(cancelled(Duration::ZERO, Some));
+        assert!(!cancelled(LONG, Some));
+        // Who sends the next request meanwhile is not gone.
+        assert!(!cancelled(LONG, |other| {
+            (&mut &other).write_all(b"GET /").unwrap();
+            Some(other)
+        }));
+    }
+}

@@ -1,6 +1,6 @@
 //! `probeidx serve --stdio`: requests and answers, each a line of JSON; see `docs/protocol.md`.
 //!
-//! One thread reads lines and puts requests into a [`queue`](queue::Queue). Workers take them, run the command that the
+//! One thread reads lines and puts requests into a queue. Workers take them, run the command that the
 //! request names, and write the answer through the single [`Outlet`]. The reader never writes, so that it can cancel an
 //! answer that is blocked on its reader; it stops reading while too much is queued.
 mod answer;

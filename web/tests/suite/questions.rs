@@ -31,8 +31,11 @@ fn pasted_text_is_checked_and_decoded() {
         program.ask("POST /api/check?kernel=*", "", b"#!/usr/bin/bpftrace\nkprobe:no_such_thing { }");
     let findings = checked.items().iter().filter_map(|item| item["findings"].as_array()).flatten().count();
     assert_eq!(findings, 1, "{checked:?}");
-    let decoded = program.ask("POST /api/decode", "", b"at submit+0x1");
-    assert_eq!(decoded.items()[0]["function"], "submit", "{decoded:?}");
+    let size = program.get("/api/addr?addresses=submit%2B0x1").items()[0]["size"].as_u64().unwrap();
+    let log = format!("Call Trace:\n submit+0x1/{size:#x}\n");
+    let decoded = program.ask("POST /api/decode", "", log.as_bytes()).items();
+    assert_eq!(decoded.first().map(|item| &item["log_line"]), Some(&json!(2)), "{decoded:?}");
+    assert_eq!(decoded[0]["symbol"], "submit");
 }
 
 #[test]
