@@ -31,11 +31,13 @@ export async function ask(method, fields, { signal, text, each } = {}) {
     answer.error = { kind: "usage", message: (await response.text()).trim() || `status ${response.status}` };
     return answer;
   }
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value: bytes } = await reader.read();
     if (done) break;
+    const value = decoder.decode(bytes, { stream: true });
     const end = value.lastIndexOf("\n");
     if (end < 0) {
       rest += value;

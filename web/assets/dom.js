@@ -81,8 +81,9 @@ export function table(caption, head, rows) {
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell)))))));
 }
 
+const NUMBERS = new Intl.NumberFormat("en");
 /** @param {number} number */
-export const count = (number) => number.toLocaleString("en");
+export const count = (number) => NUMBERS.format(number);
 
 /**
  * @param {number} number

@@ -9,6 +9,7 @@ import { functionAddress, treemap } from "./treemap.js";
 const FOR = [["kprobe_events", "kprobe-events"], ["SystemTap", "stap"], ["bpftrace", "bpftrace"], ["perf", "perf"], ["trace-cmd", "trace-cmd"], ["C", "c"]];
 /** So many squares are told apart; beyond, the picture is a bar. */
 const SQUARES = 600;
+/** From so many on it is said how many have come. */
 const BATCH = 400;
 
 /** @param {any} item */
@@ -32,6 +33,8 @@ export async function functionPage(page) {
   const told = plain ? ask("history", { kernel, name: plain }, { signal }) : null;
   /** @type {Map<string, any[]>} */
   const groups = new Map();
+  const waiting = el("p", { class: "note", role: "status" });
+  let [read, next] = [0, 0];
   const answer = await ask("resolve", { kernel, spec }, { signal, each: (items) => {
     for (const item of items) {
       const key = declaration(item);
@@ -39,7 +42,11 @@ export async function functionPage(page) {
       if (group) group.push(item);
       else groups.set(key, [item]);
     }
-    if (answerIsLong(groups)) body.replaceChildren(el("p", { class: "note", role: "status" }, `${count([...groups.values()].reduce((n, g) => n + g.length, 0))} placements …`));
+    read += items.length;
+    if (read < BATCH || performance.now() < next) return;
+    next = performance.now() + 200;
+    waiting.textContent = `${count(read)} placements …`;
+    if (!waiting.isConnected) body.append(waiting);
   } });
   body.replaceChildren();
   if (answer.error) {
@@ -58,13 +65,6 @@ export async function functionPage(page) {
     const prototypes = facts.items.filter((item) => item.fact.what === "prototype" && item.fact.value);
     declared.append(...prototypes.map((item) => el("pre", { class: "declaration" }, item.fact.value)));
   }).catch(() => {});
-}
-
-/** @param {Map<string, any[]>} groups */
-function answerIsLong(groups) {
-  let length = 0;
-  for (const group of groups.values()) length += group.length;
-  return length > BATCH;
 }
 
 /** What can be done with all of it. @param {import("./parts.js").Page} page @param {string} spec */
@@ -185,7 +185,7 @@ function copies(page, items) {
     let callers = files.get(file);
     if (!callers) files.set(file, (callers = new Map()));
     let known = callers.get(caller);
-    if (!known) callers.set(caller, (known = { name: caller, size: 0, good: 0, href: functionAddress(item.module ? `${item.module}:${caller}` : caller, page.kernel) }));
+    if (!known) callers.set(caller, (known = { name: caller, size: 0, good: 0, href: () => functionAddress(item.module ? `${item.module}:${caller}` : caller, page.kernel) }));
     known.size += 1;
     known.good += Number(item.attach.kprobe === "ok");
   }
@@ -209,7 +209,7 @@ function copies(page, items) {
 function branch(part) {
   const size = ` ${count(part.size)}${part.good < part.size ? `, ${count(part.good)} reachable` : ""}`;
   const { parts } = part;
-  if (!parts) return el("div", { class: "row" }, part.href ? el("a", { href: part.href }, part.name) : part.name, size);
+  if (!parts) return el("div", { class: "row" }, part.href ? el("a", { href: part.href() }, part.name) : part.name, size);
   return deferred([code(part.name), size], async (body) => body.replaceChildren(paged(parts, branch, 100)));
 }
 

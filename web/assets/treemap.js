@@ -3,7 +3,7 @@ import { address, count, el, svg } from "./dom.js";
 
 /**
  * A part: so many copies, of which so many are reachable. What has parts can be zoomed into, what has an address followed.
- * @typedef {{name: string, size: number, good: number, parts?: Part[], href?: string}} Part
+ * @typedef {{name: string, size: number, good: number, parts?: Part[], href?: () => string}} Part
  */
 /** @typedef {{x: number, y: number, w: number, h: number}} Box */
 
@@ -94,7 +94,7 @@ function drawn(parts, label, zoom) {
 
 /** @param {Part} part @param {Box} box */
 function leaf(part, box) {
-  const area = svg(part.href ? "a" : "g", part.href ? { href: part.href, tabindex: "-1" } : {}, shape(part, box, share(part)), title(part));
+  const area = svg(part.href ? "a" : "g", part.href ? { href: part.href(), tabindex: "-1" } : {}, shape(part, box, share(part)), title(part));
   if (box.w > 42 && box.h > 13) area.append(words(part.name, part.size > 1 ? count(part.size) : "", box, part.parts ? "name" : "leaf"));
   return area;
 }
