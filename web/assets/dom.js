@@ -4,6 +4,12 @@
 /** @typedef {Node | string | number | null | undefined | false} One */
 /** Lists in lists are one list. @typedef {One | any[]} Child */
 
+// What would command a terminal into which it is pasted, or turn the order of what is read: controls and bidi controls.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text with what cannot be seen written out. @param {string} text */
+export const visible = (text) => text.replace(UNSEEN, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`);
+
 /**
  * @param {Element} element
  * @param {Record<string, any>} attributes functions are listeners; true is an attribute without a value
@@ -17,7 +23,7 @@ function fill(element, attributes, children) {
   }
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    element.append(child instanceof Node ? child : document.createTextNode(visible(String(child))));
   }
   return element;
 }

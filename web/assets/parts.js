@@ -1,7 +1,7 @@
 // @ts-check
 // What pages have in common.
 import { ask } from "./ask.js";
-import { address, code, count, el, link } from "./dom.js";
+import { address, code, count, el, link, visible } from "./dom.js";
 
 /** @typedef {import("./ask.js").Kernel} Kernel */
 /**
@@ -82,8 +82,9 @@ export function say(text) {
   setTimeout(() => said.classList.remove("shown"), 2500);
 }
 
-/** @param {string} text */
-export async function copy(text) {
+/** @param {string} whole */
+export async function copy(whole) {
+  const text = visible(whole);
   try {
     await navigator.clipboard.writeText(text);
   } catch {

@@ -283,6 +283,9 @@ fn names_that_are_markup_stay_text() {
     browser.press("/document");
     browser.until("document.querySelectorAll('#results [role=option]').length > 1");
     assert_eq!(browser.value("document.querySelectorAll('#results img, #results script').length"), 0);
+    browser.open(&format!("{}?q=a%1b%5b31m%e2%80%aeb", program.url));
+    let text = browser.text("document.querySelector('main h1').textContent");
+    assert!(text.contains("a\\u{1b}[31m\\u{202e}b"), "{text}");
     // The policy is the second wall: nothing that a page writes as markup gets that far.
     let tried = browser.text("(() => { try { document.body.innerHTML = '<img src=x>'; return 'written'; } catch (e) { return e.name; } })()");
     assert_eq!(tried, "TypeError");
