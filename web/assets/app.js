@@ -53,11 +53,12 @@ async function show(isFirst) {
       if (link.getAttribute("href")?.split("?")[0] === url.pathname) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    if (known.error) main.append(problem(known.error));
     const title = (/** @type {string} */ text) => {
       document.title = text === "probeidx" ? text : `${text} · probeidx`;
     };
-    await (PAGES[url.pathname] ?? home)({ main, fields, kernels: known.known, kernel, signal, path: url.pathname, go, title });
+    // Without kernels every page would say the same.
+    if (known.error) main.append(problem(known.error));
+    else await (PAGES[url.pathname] ?? home)({ main, fields, kernels: known.known, kernel, signal, path: url.pathname, go, title });
     if (!isFirst && document.activeElement === document.body) main.focus({ preventScroll: true });
     main.querySelector(".cell.marked, td .marked")?.scrollIntoView({ block: "center" });
   } catch (failed) {

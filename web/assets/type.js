@@ -22,8 +22,12 @@ export async function typePage(page) {
   if (answer.error) return main.append(problem(answer.error), el("p", {}, link("/", { q: name }, "Search for it")));
   if (other?.error) main.append(problem(other.error));
   main.append(...remarks(answer));
-  const found = other?.items?.[0];
-  answer.items.forEach((type, at) => main.append(at === 0 && found ? both(page, type, found) : one(page, type)));
+  // Several types may have the name, of C and of Rust: those of one file are compared.
+  const others = other?.items ?? [];
+  const pairs = answer.items.map((type) => ({ type, found: others.find((one) => one.file === type.file) }));
+  if (pairs.length && !pairs.some(({ found }) => found)) pairs[0].found = others[0];
+  pairs.sort((a, b) => Number(Boolean(b.found)) - Number(Boolean(a.found)));
+  for (const { type, found } of pairs) main.append(found ? both(page, type, found) : one(page, type));
   main.append(users(page, name), el("p", {}, link("/history", { name }, "Its history in all kernels")));
 }
 

@@ -86,7 +86,7 @@ fn pictures() -> PathBuf {
 }
 
 /// Each page, with what has to be on it. Numbers of lines differ between kernels; these names do not.
-const PAGES: [(&str, &str, &[&str]); 17] = [
+const PAGES: [(&str, &str, &[&str]); 18] = [
     ("home", "/", &["KERNEL", "All kernels are searched"]),
     ("found", "/?q=vfs_read", &["vfs_read", "fs/read_write.c", "function"]),
     (
@@ -99,6 +99,7 @@ const PAGES: [(&str, &str, &[&str]); 17] = [
     ("tracepoint", "/function?kernel=KERNEL&spec=sched:sched_switch", &["Fields of the event", "prev_comm"]),
     ("lines", "/lines?kernel=KERNEL&spec=vfs_read", &["fs/read_write.c", "readable: file"]),
     ("type", "/type?kernel=KERNEL&name=struct+file&member=f_pos", &["f_pos", "cache line", "loff_t"]),
+    ("beside", "/type?kernel=KERNEL&name=struct+file&beside=KERNEL", &["f_pos", "0 members of"]),
     ("bits", "/type?kernel=KERNEL&name=struct+tcp_sock", &["bit-field", "inet_conn"]),
     ("address", "/address?at=vfs_read%2B0x10", &["vfs_read+0x10"]),
     ("diff", "/diff?before=KERNEL&after=KERNEL&pattern=vfs_*", &["compared: 0 changed"]),
@@ -191,12 +192,13 @@ fn a_definition_is_copied() {
         let same = format!("navigator.clipboard.readText().then((text) => text === {text} || {later})");
         assert!((0..100).any(|_| browser.promised(&same) == true), "{wanted} is not copied");
     };
+    // Each has what the one before it has not: so one sees when it has come.
     for (format, wanted) in [
         ("kprobe-events", "p:probeidx/vfs_read"),
-        ("stap", "vfs_read"),
-        ("bpftrace", "vfs_read"),
-        ("perf", "perf"),
-        ("c", "vfs_read"),
+        ("stap", "kernel.function("),
+        ("bpftrace", "kprobe:vfs_read"),
+        ("perf", "perf record"),
+        ("c", ".symbol ="),
     ] {
         browser.value(&format!("document.querySelector('[data-format={format}]').click()"));
         browser
