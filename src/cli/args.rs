@@ -9,6 +9,7 @@ mod places;
 mod scripts;
 mod shell;
 mod trace;
+mod web;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub use places::{Blacklist, Bpf, Callers, Find, Format, Lines, Offered, Resolve,
 pub use scripts::{Check, Runs, Tapset};
 pub use shell::{Complete, Completions, Man, Serve, Shell};
 pub use trace::Trace;
+pub use web::Web;
 
 /// Where exactly can I probe this kernel, and what can I read there?
 #[derive(Clone, Debug, Parser)]
@@ -129,6 +131,8 @@ pub enum Command {
     Verify,
     /// Answer requests on stdin, one line of JSON each
     Serve(Serve),
+    /// Show the indexes in a browser: search, functions, types, differences, logs and scripts
+    Web(Web),
     /// Print a shell completion script
     Completions(Completions),
     /// Write the manual pages

@@ -20,18 +20,18 @@ mod complete;
 mod decode;
 mod diff;
 mod escaped;
-mod export;
 mod find;
 mod fleet;
 mod history;
 mod index;
 mod lines;
 mod man;
+mod other_program;
 mod processes;
 mod project;
 mod report;
 mod resolve;
-mod serve;
+pub mod serve;
 mod source;
 mod streams;
 mod tapset;
@@ -103,7 +103,8 @@ fn dispatch(args: &Args) -> Result<Outcome> {
             let config = Config::new(&args.global)?;
             output::to_stdout(Passing::Text, |out| trace::run(asked, &config, out))
         }
-        Command::Export(_) => Err(export::run()),
+        Command::Export(_) => Err(other_program::run("probeidx-export", "export")),
+        Command::Web(_) => Err(other_program::run("probeidx-web", "web")),
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
@@ -147,6 +148,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         | Command::Serve(_)
         | Command::Trace(_)
         | Command::Export(_)
+        | Command::Web(_)
         | Command::Completions(_)
         | Command::Man(_) => Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index")),
     }

@@ -1,13 +1,18 @@
 //! `probeidx serve --stdio`: requests and answers, each a line of JSON; see `docs/protocol.md`.
 //!
-//! One thread reads lines and puts requests into a [`queue`](queue::Queue). Workers take them, run the command that the
+//! One thread reads lines and puts requests into a queue. Workers take them, run the command that the
 //! request names, and write the answer through the single [`Outlet`]. The reader never writes, so that it can cancel an
 //! answer that is blocked on its reader; it stops reading while too much is queued.
 mod answer;
+mod answers;
 mod lines;
 mod parameters;
 mod queue;
 mod request;
+
+pub use answer::Outlet;
+pub use answers::Answers;
+pub use request::Request;
 
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
@@ -20,14 +25,10 @@ use super::config::Config;
 use super::escaped::{Escaped, Passing};
 use super::exit::Outcome;
 use super::output;
-use super::session::{self, Session};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::OpenIndexes;
-use answer::{Answer, Outlet};
 use lines::Line;
-use parameters::Methods;
 use queue::Queue;
-use request::{Id, Method, Request};
+use request::{Id, Method};
 
 /// The version of the protocol; increased if older programs would misunderstand it.
 const PROTOCOL: u32 = 1;
@@ -53,7 +54,7 @@ fn connect(
     let shared = Arc::new(Shared {
         outlet: Outlet::new(Box::new(output)),
         queue: Queue::default(),
-        open: Arc::new(OpenIndexes::default()),
+        answers: Answers::new(config),
         failed: Mutex::default(),
     });
     let theirs = Arc::clone(&shared);
@@ -61,7 +62,7 @@ fn connect(
     thread::spawn(move || theirs.read(input));
     thread::scope(|scope| {
         for _ in 0..workers {
-            scope.spawn(|| shared.work(config));
+            scope.spawn(|| shared.work());
         }
     });
     let failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -75,7 +76,7 @@ fn connect(
 struct Shared {
     outlet: Outlet,
     queue: Queue,
-    open: Arc<OpenIndexes>,
+    answers: Answers,
     /// Why the requests could not be read to the end.
     failed: Mutex<Option<Error>>,
 }
@@ -112,39 +113,13 @@ impl Shared {
         self.queue.put(request);
     }
 
-    fn work(&self, config: &Config) {
-        let mut methods = Methods::new();
+    fn work(&self) {
         while let Some(request) = self.queue.next() {
-            self.answer(&request, &mut methods, config);
+            self.answers.answer(&request, &self.outlet);
             self.queue.done(&request);
             if self.outlet.is_closed() {
                 self.queue.close();
             }
         }
-    }
-
-    fn answer(&self, request: &Request, methods: &mut Methods, config: &Config) {
-        if let Method::Answered { field, value } = &request.method {
-            let line = format!("{{\"id\":{},\"{field}\":{value}}}\n", request.id);
-            return self.outlet.send(line.as_bytes());
-        }
-        let mut out = Answer::new(&self.outlet, request);
-        let own = Arc::new(session::Request {
-            input: Arc::clone(&request.input),
-            notes: Mutex::default(),
-            open: Arc::clone(&self.open),
-        });
-        let result = match &request.method {
-            _ if out.is_cancelled() => Ok(Outcome::Done),
-            Method::Methods => methods.list(&mut out).map_err(output::failed).map(|()| Outcome::Done),
-            Method::Question(name) => methods.parse(name, &request.params).and_then(|args| {
-                out.is_text = !args.global.json;
-                let config = config.for_request(&args.global, Session::Request(Arc::clone(&own)));
-                super::answer(&args.command, &config, &mut out)
-            }),
-            Method::Cancel(_) | Method::Answered { .. } => Ok(Outcome::Done),
-        };
-        let notes = std::mem::take(&mut *own.notes.lock().unwrap_or_else(PoisonError::into_inner));
-        out.end(&result, &notes);
     }
 }

@@ -1,0 +1,8 @@
+//! Hermetic: the program over an index of a small kernel that is compiled here, and over one whose names are markup.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+mod access;
+mod bounds;
+mod command;
+mod pages;
+mod questions;
+mod support;
