@@ -46,6 +46,23 @@ need_packages() {
     rm -f "$log"
 }
 
+# Compilers for a target of Rust other than the host's. Each says why it fails, and does not end the script.
+need_target() { rustup --quiet target add "$1" || { echo "no $1: rustup cannot get it" && false; }; }
+# Debian's compiler and C library for it, and further packages: need_cross TARGET [PACKAGE...]
+need_cross() {
+    local system libc
+    system=$(system_of "$1") libc=${1%%-*}
+    case $1 in
+        i686-*) libc=i386 ;;
+        aarch64-*) libc=arm64 ;;
+    esac
+    shift
+    (need_packages "gcc-${system/_/-}" "libc6-dev-$libc-cross" "$@") || { echo "no compiler for $system" && false; }
+}
+system_of() { echo "${1%%-*}-linux-gnu"; }
+# The start of the names of Cargo's variables for a target.
+cargo_variable() { echo "CARGO_TARGET_$(tr a-z- A-Z_ <<<"$1")"; }
+
 # The debug vmlinux files that are installed, one a line: the running kernel's first.
 vmlinux_files() {
     local file running
