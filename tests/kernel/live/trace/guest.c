@@ -579,25 +579,48 @@ static void session(char **words, int signal, int how) {
     tell("a %u 0\n", answering);
 }
 
+static long microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+// Until a trace has begun to plant, for a minute at most.
+static void await_planted(void) {
+    static struct buffer left;
+    for (int tries = 0; tries < 60000; tries++) {
+        left.length = 0;
+        list_left(&left);
+        if (left.length)
+            return;
+        pause_for(1000);
+    }
+}
+
 static void kill_often(int count, char **words) {
     static struct buffer left;
     char *arguments[ARGUMENTS + 3] = {"probeidx", "trace"};
     char *next[] = {"probeidx", "trace", "vfs_fsync", "--duration", "1ms", NULL};
     memcpy(arguments + 2, words, (ARGUMENTS - 2) * sizeof *words);
-    struct timespec start, now;
-    long most = 0, planted = 0, removed = 0, dirty = 0;
+    long whole = 0, span = 0, planted = 0, removed = 0, dirty = 0;
     int status;
     for (int i = -1; i < count; i++) {
-        clock_gettime(CLOCK_MONOTONIC, &start);
+        long start = microseconds(), first;
         pid_t trace = start_trace(arguments, TO_FILE);
-        if (i < 0) {
-            // How long it takes, once.
-            is_tracing(trace, &status);
-            clock_gettime(CLOCK_MONOTONIC, &now);
-            most = (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 + 200000;
+        // Most of the time goes by before anything is planted: one in four is killed at any moment, the others after that.
+        if (i >= 0 && i % 4 == 0) {
+            pause_for(random() % whole);
         } else {
-            // Most of the time goes by before anything is planted.
-            pause_for(most / 2 + random() % (most / 2));
+            await_planted();
+            first = microseconds();
+            if (i < 0) {
+                // How long it takes, once.
+                is_tracing(trace, &status);
+                whole = microseconds() - start + 200000;
+                span = microseconds() - first + 200000;
+            } else {
+                pause_for(random() % span);
+            }
         }
         kill(trace, SIGKILL);
         waitpid(trace, &status, 0);

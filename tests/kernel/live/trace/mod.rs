@@ -167,5 +167,9 @@ fn kills_hold(kernel: &Kernel) {
     installed::say(&format!("{}: {planted} of {} killed traces left something", kernel.release, kills + 1));
     assert_eq!(known("dirty"), Some(0), "{}: the next trace left\n{left}\n{said}", kernel.release);
     assert_eq!(known("removed"), Some(kills + 1), "{}: {said}", kernel.release);
-    assert!(planted > 2, "{}: only {planted} were killed while something was planted", kernel.release);
+    assert!(
+        planted * 2 > kills,
+        "{}: only {planted} were killed while something was planted",
+        kernel.release
+    );
 }
