@@ -27,10 +27,17 @@ impl Record<'_> {
     /// The frames of the stack, innermost first: the address, and its name.
     ///
     /// The first is where the probe is, or a little behind it. On arm64 a kprobe runs in place of the instruction, so that at
-    /// the entry of a function the address is that of the function, and the one before it belongs to another (5.10).
+    /// the entry of a function the address is that of the function, and the one before it belongs to another (5.10). Of an
+    /// fprobe, which is called from there, the kernel's own functions before it are left out (arm64, 7.3).
     pub fn frames(&self, names: &mut dyn Namer, then: &mut dyn FnMut(u64, &Frame)) {
+        /// `ftrace_caller`, what it calls, and more of that kind.
+        const MOST: usize = 8;
+        /// What precedes the return address of an ftrace site in its function: `bti`, and two instructions on arm64.
+        const SITE: u64 = 12;
         let probe = self.copy.and_then(|copy| copy.place.as_ref()?.run_time);
-        for (nth, address) in self.stack.iter().enumerate() {
+        let is_there = |address: &u64| probe.is_some_and(|probe| address.wrapping_sub(probe) <= SITE);
+        let first = self.stack.iter().take(MOST).position(is_there).unwrap_or(0);
+        for (nth, address) in self.stack[first..].iter().enumerate() {
             match nth == 0 && probe == Some(*address) {
                 true => then(*address, names.place(*address)),
                 false => then(*address, names.frame(*address)),

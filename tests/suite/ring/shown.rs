@@ -179,6 +179,26 @@ fn frames_have_the_functions_that_are_inlined_there() {
     assert_eq!(line, "    3.000219 [000] 1 event lost: the kernel overwrote them before they were read\n");
 }
 
+/// What calls an fprobe on arm64 is on the stack before the function that it is in.
+#[test]
+fn a_stack_starts_where_the_probe_is() {
+    let mut event = event(Kind::Kprobe, "f", &[]);
+    let frames = |event: &Event, stack: &[u64]| {
+        let mut seen = vec![];
+        Record { stack, ..record(event, &[]) }
+            .frames(&mut Names::default(), &mut |address, _| seen.push(address));
+        seen
+    };
+    let [handler, caller, own, outer] = [0x5000, 0x6000, 0x108, 0x7000].map(|at| FUNCTION + at);
+    let whole = [handler, caller, own, outer];
+    assert_eq!(frames(&event, &whole), whole, "where the probe is, is not known");
+    event.copies[0].place.as_mut().unwrap().run_time = Some(FUNCTION + 0x100);
+    assert_eq!(frames(&event, &whole), [own, outer]);
+    assert_eq!(frames(&event, &whole[2..]), [own, outer]);
+    // A return probe's function is not on the stack any more.
+    assert_eq!(frames(&event, &[handler, outer]), [handler, outer]);
+}
+
 /// Entry and return of one function, another function, and something lost.
 fn viewed(end: bool) -> Vec<u8> {
     let events = [
