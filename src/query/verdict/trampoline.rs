@@ -9,7 +9,7 @@ use super::unknown::Unknown;
 use crate::query::index::functions;
 use crate::query::index::symbols::Held;
 use crate::query::types::lookup::stripped;
-use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::id::{FunctionId, ObjectId, StrId};
 use probeidx_format::machine;
 use probeidx_format::record::{FunctionRecord, InBtf, ObjectRecord, PlaceRecord, SymbolRecord, UnitRecord};
 use probeidx_format::types::TypeKind;
@@ -60,13 +60,19 @@ impl Judge<'_, '_> {
                 .or_else(|| self.functions_at(object, held).find(|f| of_name(f.name))),
         };
         let Some(name) = plain.map(|s| s.name).or(function.map(|f| f.name)) else {
-            // Another function was made the same code as this one (`-fipa-icf`; `__probestub_…` of 7.3 for arm64), and has its
-            // debug information there. BTF has this name all the same, and what of it is not in the index.
+            // Another function was made the same code as this one (`-fipa-icf`; `__probestub_…` of 7.3), and has its debug
+            // information there, or this one is defined without an address. BTF has this name all the same, and what of it is not
+            // in the index.
+            let is_at_another = self.functions_at(object, held).next().is_some();
+            let is_without_code = |at: FunctionId| self.view.places_of_function(at).next().is_none();
             let is_elsewhere = self.view.name_of(held.record.name).is_some_and(|name| {
-                let all = self.view.functions_named(name).filter_map(|at| self.view.functions.get(at));
-                all.into_iter().any(|function| function.has(FunctionRecord::PROTOTYPED))
+                self.view.functions_named(name).any(|at| {
+                    let function = self.view.functions.get(at);
+                    function.is_some_and(|function| function.has(FunctionRecord::PROTOTYPED))
+                        && (is_at_another || is_without_code(FunctionId::new(at as u32)))
+                })
             });
-            return Some(match is_elsewhere && self.functions_at(object, held).next().is_some() {
+            return Some(match is_elsewhere {
                 true => Reason::Undecided(Unknown::PROTOTYPE),
                 false => Reason::NoBtf,
             });
