@@ -54,10 +54,13 @@ fn taken(kernel: &Kernel) {
                          status=$?\nhead -c 20000 out\nexit $status\n"
                     )
                 }
+                // On a busy machine a recorder may end before it has read anything: it is asked again.
                 _ => format!(
-                    "rm -f perf.data trace.dat\nsh /{name} dd if=/proc/version || exit\n{}\n\
-                     if grep -q . /sys/kernel/tracing/kprobe_events; then echo 'left behind'; exit 1; fi\n",
-                    if tool == "perf" { "perf script" } else { "trace-cmd report" }
+                    "for n in 1 2 3; do\nrm -f perf.data trace.dat\nsh /{name} dd if=/proc/version || exit\n{} >out 2>&1\n\
+                     status=$?\nif grep -q . /sys/kernel/tracing/kprobe_events; then echo 'left behind'; exit 1; fi\n\
+                     grep -qF '{}' out && break\ndone\ncat out\nexit $status\n",
+                    if tool == "perf" { "perf script" } else { "trace-cmd report" },
+                    wanted.unwrap_or_default()
                 ),
             };
             machine = machine.file(&name, text.into_bytes()).file(&format!("{name}.sh"), script.into_bytes());

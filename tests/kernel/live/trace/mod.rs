@@ -3,7 +3,6 @@
 //! before.
 mod cases;
 mod forms;
-mod questions;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
