@@ -54,10 +54,11 @@ fn taken(kernel: &Kernel) {
                          status=$?\nhead -c 20000 out\nexit $status\n"
                     )
                 }
-                // On a busy machine a recorder may end before it has read anything: it is asked again.
+                // Into a pipe, perf would write what it records. On a busy machine a recorder may end before it has read
+                // anything: it is asked again.
                 _ => format!(
-                    "for n in 1 2 3; do\nrm -f perf.data trace.dat\nsh /{name} dd if=/proc/version || exit\n{} >out 2>&1\n\
-                     status=$?\nif grep -q . /sys/kernel/tracing/kprobe_events; then echo 'left behind'; exit 1; fi\n\
+                    "for n in 1 2 3; do\nrm -f perf.data trace.dat\nsh /{name} dd if=/proc/version >said 2>&1 || {{ cat said; exit 1; }}\n\
+                     {} >out 2>&1\nstatus=$?\nif grep -q . /sys/kernel/tracing/kprobe_events; then echo 'left behind'; exit 1; fi\n\
                      grep -qF '{}' out && break\ndone\ncat out\nexit $status\n",
                     if tool == "perf" { "perf script" } else { "trace-cmd report" },
                     wanted.unwrap_or_default()
