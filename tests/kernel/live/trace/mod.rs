@@ -3,6 +3,7 @@
 //! before.
 mod cases;
 mod forms;
+mod questions;
 
 use super::boot::{Answer, Answers, Machine, Request};
 use super::parts;
