@@ -6,7 +6,7 @@ use super::segment::{Part, Segment, SegmentId, Source, Space};
 use super::shift;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -49,6 +49,25 @@ pub struct Levels<'a> {
 #[derive(Default)]
 pub struct OpenLevels<'a>(Mutex<BTreeMap<SegmentId, Weak<Levels<'a>>>>);
 
+impl<'a> OpenLevels<'a> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SegmentId, Weak<Levels<'a>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn get(&self, id: SegmentId) -> Option<Arc<Levels<'a>>> {
+        self.all().get(&id).and_then(Weak::upgrade)
+    }
+    /// Those that another thread has opened meanwhile, or else these.
+    fn keep(&self, id: SegmentId, levels: Levels<'a>) -> Arc<Levels<'a>> {
+        let mut all = self.all();
+        if let Some(known) = all.get(&id).and_then(Weak::upgrade) {
+            return known;
+        }
+        let levels = Arc::new(levels);
+        all.insert(id, Arc::downgrade(&levels));
+        levels
+    }
+}
+
 /// Whether the runs of a segment at this depth lead to shared numbers at once.
 pub fn is_absolute(depth: u32) -> bool {
     depth.is_multiple_of(LEVELS)
@@ -62,17 +81,13 @@ impl<'a> Levels<'a> {
     pub fn open(chain: &[Segment<'a>], open: &OpenLevels<'a>) -> Result<Arc<Self>> {
         let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
         let first = chain.iter().rposition(is_first).unwrap_or(0);
-        let mut all = open.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut below: Option<Arc<Self>> = None;
         for (at, segment) in chain.iter().enumerate().skip(first) {
-            let known = all.get(&segment.id()).and_then(Weak::upgrade);
-            let levels = match known {
+            let levels = match open.get(segment.id()) {
                 Some(known) => known,
                 None => {
                     let before = at.checked_sub(1).map(|before| &chain[before]);
-                    let made = Arc::new(Self::new(Level::open(segment, before)?, below));
-                    all.insert(segment.id(), Arc::downgrade(&made));
-                    made
+                    open.keep(segment.id(), Self::new(Level::open(segment, before)?, below))
                 }
             };
             below = Some(levels);
