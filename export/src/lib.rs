@@ -29,7 +29,7 @@ use files::Written;
 use probeidx::cli::args::{Command, Export, Table};
 use probeidx::cli::config::Config;
 use probeidx::cli::exit::Outcome;
-use probeidx::cli::{output, run_by};
+use probeidx::cli::{output, run_as};
 use probeidx::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use selection::Chosen;
@@ -38,16 +38,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Runs a command line, starting with the name of the program, and returns the exit code. `probeidx` hands over its own
-/// command line; as `probeidx-export`, the program takes that of the command `export`.
+/// Runs a command line, starting with the name of the program, and returns the exit code: see [`run_as`].
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
-    let mut argv: Vec<OsString> = argv.into_iter().collect();
-    let is_own_name =
-        |name: &OsString| std::path::Path::new(name).file_name().is_some_and(|n| n == "probeidx-export");
-    if argv.first().is_some_and(is_own_name) {
-        argv.insert(1, "export".into());
-    }
-    run_by(argv, |args| match &args.command {
+    run_as("export", argv, |args| match &args.command {
         Command::Export(asked) => export(asked, &Config::new(&args.global)?),
         _ => Err(Error::new(ErrorKind::Usage, "this program only exports").hint("use: probeidx")),
     })

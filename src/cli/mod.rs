@@ -53,11 +53,22 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     run_by(argv, dispatch)
 }
 
-/// Like [`run`], for a program that has commands of its own: `command` is called with what was parsed.
-pub fn run_by(
+/// Like [`run`], for the program of one command, `probeidx-NAME`, which calls `command` with what was parsed. `probeidx` hands over
+/// its own command line; started by its own name, the program takes that of the command.
+pub fn run_as(
+    name: &str,
     argv: impl IntoIterator<Item = OsString>,
     command: impl FnOnce(&Args) -> Result<Outcome>,
 ) -> u8 {
+    let mut argv: Vec<OsString> = argv.into_iter().collect();
+    let started = argv.first().and_then(|first| std::path::Path::new(first).file_name());
+    if started.is_some_and(|started| *started == *other_program::name(name)) {
+        argv.insert(1, name.into());
+    }
+    run_by(argv, command)
+}
+
+fn run_by(argv: impl IntoIterator<Item = OsString>, command: impl FnOnce(&Args) -> Result<Outcome>) -> u8 {
     let argv: Vec<OsString> = argv.into_iter().collect();
     let (result, json) = match args::parse(argv.iter().cloned()) {
         Ok(Request::Run(args)) => {
@@ -103,8 +114,8 @@ fn dispatch(args: &Args) -> Result<Outcome> {
             let config = Config::new(&args.global)?;
             output::to_stdout(Passing::Text, |out| trace::run(asked, &config, out))
         }
-        Command::Export(_) => Err(other_program::run("probeidx-export", "export")),
-        Command::Web(_) => Err(other_program::run("probeidx-web", "web")),
+        Command::Export(_) => Err(other_program::run("export")),
+        Command::Web(_) => Err(other_program::run("web")),
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;

@@ -5,18 +5,24 @@ use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Goes on as the other program, with the same command line. Returns only if there is none; `folder` is that of its source.
-pub fn run(name: &str, folder: &str) -> Error {
-    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(name));
+/// The program of a command, whose source is in the folder of that name.
+pub fn name(command: &str) -> String {
+    format!("probeidx-{command}")
+}
+
+/// Goes on as the program of a command, with the same command line. Returns only if there is none.
+pub fn run(command: &str) -> Error {
+    let name = name(command);
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(&name));
     let program = beside.filter(|path| path.is_file());
-    let program = program.as_ref().map_or(OsStr::new(name), |path| path.as_os_str());
+    let program = program.as_ref().map_or(OsStr::new(&name), |path| path.as_os_str());
     let mut words = std::env::args_os();
     let own_name = words.next().unwrap_or_default();
     let failed = Command::new(program).arg0(own_name).args(words).exec();
     match failed.kind() {
         std::io::ErrorKind::NotFound => {
             let what = format!("{name} is neither beside this program nor in PATH");
-            Error::new(ErrorKind::Io, what).hint(format!("get it with: cargo install --path {folder}"))
+            Error::new(ErrorKind::Io, what).hint(format!("get it with: cargo install --path {command}"))
         }
         _ => Error::io(program.as_ref(), "run it", failed),
     }

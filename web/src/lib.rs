@@ -22,23 +22,16 @@ mod watch;
 use probeidx::cli::args::{Command, Web};
 use probeidx::cli::config::Config;
 use probeidx::cli::exit::Outcome;
-use probeidx::cli::run_by;
+use probeidx::cli::run_as;
 use probeidx::{Error, ErrorKind, Result};
 use server::Server;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::Stdio;
 
-/// Runs a command line, starting with the name of the program, and returns the exit code. `probeidx` hands over its own
-/// command line; as `probeidx-web`, the program takes that of the command `web`.
+/// Runs a command line, starting with the name of the program, and returns the exit code: see [`run_as`].
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
-    let mut argv: Vec<OsString> = argv.into_iter().collect();
-    let is_own_name =
-        |name: &OsString| std::path::Path::new(name).file_name().is_some_and(|n| n == "probeidx-web");
-    if argv.first().is_some_and(is_own_name) {
-        argv.insert(1, "web".into());
-    }
-    run_by(argv, |args| match &args.command {
+    run_as("web", argv, |args| match &args.command {
         Command::Web(asked) => serve(asked, &Config::new(&args.global)?),
         _ => Err(Error::new(ErrorKind::Usage, "this program only shows pages").hint("use: probeidx")),
     })

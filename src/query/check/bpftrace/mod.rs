@@ -48,8 +48,8 @@ impl Judged<'_, '_> {
                     Kind::Fentry | Kind::Fexit => is_missing(program.state()),
                     // Of a pattern it reads the events that there are, and refuses the script if there is none (0.17).
                     Kind::Tracepoint => {
-                        let has_wildcards = point.parts.iter().any(|part| part.contains(['*', '?']));
-                        program.state() == State::Absent && !has_wildcards
+                        program.state() == State::Absent
+                            && !point.parts.iter().any(|part| points::has_wildcards(part))
                     }
                     _ => false,
                 };

@@ -321,7 +321,7 @@ fn function(point: &Point) -> Option<(Option<&str>, &str)> {
     }
 }
 
-fn has_wildcards(text: &str) -> bool {
+pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
