@@ -95,7 +95,7 @@ impl<'a> Levels<'a> {
         below.ok_or(Error::NotAnIndex)
     }
     fn new(own: Level<'a>, below: Option<Arc<Self>>) -> Self {
-        let mut levels = Self { own, below, flat: vec![], found: vec![] };
+        let levels = Self { own, below, flat: vec![], found: vec![] };
         let all = levels.all();
         let flat = |at: usize| {
             let places = all.iter().map(|level| &level.places[at]);
@@ -106,9 +106,7 @@ impl<'a> Levels<'a> {
             (Flat::new(there / 64), Flat::new(there.max(back) / 16))
         };
         let flat = (0..Space::ALL.len()).map(flat).collect();
-        levels.flat = flat;
-        levels.found = Space::ALL.iter().map(|_| Default::default()).collect();
-        levels
+        Self { flat, found: Space::ALL.iter().map(|_| Default::default()).collect(), ..levels }
     }
     /// The lowest first.
     fn all(&self) -> Vec<&Level<'a>> {
@@ -185,15 +183,15 @@ impl<'a> Levels<'a> {
         }
         let is_moved = matches!(space.source(), Source::Shifted(_));
         let runs = self.own.back(space);
-        let first = if self.below.is_some() { self.own.first[space as usize] } else { 0 };
-        let Some(below) = self.below(space).filter(|_| shared < first) else {
+        let below = self.below(space);
+        let first = below.map_or(0, |_| self.own.first[space as usize]);
+        let Some(below) = below.filter(|_| shared < first) else {
             // What is new here, or all.
-            let is_new = !is_moved && self.below(space).is_some();
+            let is_new = !is_moved && below.is_some();
             let from = if is_new { (shared - first).wrapping_add(NEW) } else { shared };
             let (own, run) = runs.find(from)?;
             let (before, left) = Hint::from(run).around(from);
-            let before = if self.below(space).is_some() { before.min(shared - first) } else { before };
-            *hint = Hint::at(shared, own, (before, left));
+            *hint = Hint::at(shared, own, (before.min(shared - first), left));
             return Some(own);
         };
         let (found, flat) = (&below.found[space as usize].1, &below.flat[space as usize].1);
