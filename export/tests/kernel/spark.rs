@@ -1,6 +1,6 @@
 //! The job of spark/: on a cluster of two executors it reads each kernel once, although one of them is killed, and tells what it
 //! could not read. Small kernels are compiled for it. Without Java or PySpark it says `skipped: …`.
-use crate::support::{KERNELS, RELEASES, compile, exported_of, files};
+use crate::support::{KERNELS, RELEASES, exported_of, files, small_kernel};
 use crate::{pyspark, skip};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ fn a_cluster_reads_each_kernel_once() {
     let vmlinux = |release: &str, level: &str| {
         let folder = here.join(release);
         fs::create_dir(&folder).unwrap();
-        compile(&folder, release, level)
+        small_kernel::compile(&folder, release, level, &[])
     };
     let served = vmlinux("6.12.11+x-other", "-Os");
     let (server, build_id) = (serve(fs::read(&served).unwrap()), build_id(&program, &served, here));

@@ -1,4 +1,7 @@
 //! Two small kernels, the program, and what it wrote.
+#[path = "../../../tests/small_kernel/mod.rs"]
+pub mod small_kernel;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -20,59 +23,10 @@ pub static KERNELS: LazyLock<TempDir> = LazyLock::new(|| {
     let db = tempfile::tempdir().unwrap();
     for (release, level) in RELEASES.iter().zip(["-O2", "-O1"]) {
         let folder = tempfile::tempdir().unwrap();
-        let vmlinux = compile(folder.path(), release, level);
-        let options = probeidx::pipeline::Options {
-            db: db.path().to_owned(),
-            modules: false,
-            tapsets: vec![],
-            force: true,
-            jobs: 1,
-        };
-        probeidx::pipeline::build(&[vmlinux], &options, &()).unwrap();
+        small_kernel::index(small_kernel::compile(folder.path(), release, level, &[]), db.path());
     }
     db
 });
-
-/// Compiles a kernel in a folder.
-pub fn compile(folder: &Path, release: &str, level: &str) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
-    let run = |program: &str, arguments: &[&OsStr]| {
-        let mut command = Command::new(program);
-        let ran = command.current_dir(folder).args(arguments).output().unwrap();
-        assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
-    };
-    let units = ["core.c", "fs.c", "net.c", "entry.S", "bare.S"];
-    for name in units.iter().chain(&["shared.h", "module.h", "vmlinux.lds"]) {
-        let text = fs::read_to_string(sources.join(name)).unwrap();
-        fs::write(folder.join(name), text.replace("6.1.0-test", release)).unwrap();
-    }
-    let mut flags = vec![
-        "-g",
-        level,
-        "-ffreestanding",
-        "-fno-pic",
-        "-fno-pie",
-        "-fno-stack-protector",
-        "-fno-asynchronous-unwind-tables",
-    ];
-    if cfg!(target_arch = "x86_64") {
-        flags.extend(["-mcmodel=kernel", "-fcf-protection=none"]);
-    }
-    // Both kernels have the same paths, so that they have facts in common.
-    let map = format!("-ffile-prefix-map={}=.", folder.display());
-    let mut objects: Vec<String> = vec![];
-    for unit in units {
-        let object = format!("{unit}.o");
-        let words = flags.iter().copied().chain([&*map, "-c", unit, "-o", &object]);
-        run("gcc", &words.map(OsStr::new).collect::<Vec<_>>());
-        objects.push(object);
-    }
-    let vmlinux = format!("vmlinux-{release}");
-    let words = ["-T", "vmlinux.lds", "--build-id=sha1", "--no-warn-rwx-segments", "-o", &vmlinux];
-    let words = words.into_iter().chain(objects.iter().map(String::as_str));
-    run("ld", &words.map(OsStr::new).collect::<Vec<_>>());
-    folder.join(vmlinux)
-}
 
 /// Runs the program as `probeidx export` does.
 pub fn export(arguments: &[&OsStr]) -> Output {

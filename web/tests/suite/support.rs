@@ -1,4 +1,7 @@
 //! The program, an index for it, and a client that sends what it is told.
+#[path = "../../../tests/small_kernel/mod.rs"]
+mod small_kernel;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -22,40 +25,13 @@ pub static HOSTILE: LazyLock<TempDir> = LazyLock::new(|| {
         "struct {1} {{ int {1}; }};\n__attribute__((noinline)) int {0}(struct {1} *s) {{ asm volatile(\"\"); return s->{1}; }}\n",
         HARMLESS[0], HARMLESS[1]
     );
-    index(&[&text])
+    index(&[("more.c", &text)])
 });
 
-fn index(more: &[&str]) -> TempDir {
+fn index(more: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
-    let run = |program: &str, words: &[String]| {
-        let ran = Command::new(program).current_dir(folder.path()).args(words).output().unwrap();
-        assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
-    };
-    let units = ["core.c", "fs.c", "net.c", "entry.S", "bare.S"];
-    for name in units.iter().chain(&["shared.h", "module.h", "vmlinux.lds"]) {
-        fs::copy(sources.join(name), folder.path().join(name)).unwrap();
-    }
-    let own = more.iter().enumerate().map(|(number, text)| {
-        let name = format!("more{number}.c");
-        fs::write(folder.path().join(&name), text).unwrap();
-        name
-    });
-    let x86 = if cfg!(target_arch = "x86_64") { " -mcmodel=kernel -fcf-protection=none" } else { "" };
-    let mut objects = vec![];
-    for unit in units.iter().map(|unit| (*unit).to_owned()).chain(own) {
-        let flags =
-            "-g -O2 -ffreestanding -fno-pic -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables";
-        let line = format!("{flags}{x86} -c {unit} -o {unit}.o");
-        run("gcc", &line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        objects.push(format!("{unit}.o"));
-    }
-    let vmlinux = format!("vmlinux-{RELEASE}");
-    let line =
-        ["-T", "vmlinux.lds", "--build-id=sha1", "--no-warn-rwx-segments", "-o", &vmlinux].map(str::to_owned);
-    run("ld", &line.into_iter().chain(objects).collect::<Vec<_>>());
+    let path = small_kernel::compile(folder.path(), RELEASE, "-O2", more);
     if !more.is_empty() {
-        let path = folder.path().join(&vmlinux);
         let mut bytes = fs::read(&path).unwrap();
         for (harmless, markup) in HARMLESS.iter().zip(MARKUP) {
             assert_eq!(harmless.len(), markup.len());
@@ -68,17 +44,10 @@ fn index(more: &[&str]) -> TempDir {
             assert!(!places.is_empty(), "{harmless}");
             places.into_iter().for_each(|at| bytes[at..at + markup.len()].copy_from_slice(markup.as_bytes()));
         }
-        fs::write(path, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
     }
     let db = tempfile::tempdir().unwrap();
-    let options = probeidx::pipeline::Options {
-        db: db.path().to_owned(),
-        modules: false,
-        tapsets: vec![],
-        force: true,
-        jobs: 1,
-    };
-    probeidx::pipeline::build(&[folder.path().join(vmlinux)], &options, &()).unwrap();
+    small_kernel::index(path, db.path());
     db
 }
 
