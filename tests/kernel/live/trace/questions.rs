@@ -122,6 +122,8 @@ const QUESTIONS: [Question; 10] = [
     },
 ];
 
+/// In the order in which each question is asked of them.
+const TOOLS: [&str; 3] = ["probeidx", "perf", "bpftrace"];
 const PERF: &str = "/usr/bin/perf";
 const BPFTRACE: &str = "/usr/bin/bpftrace";
 
@@ -136,9 +138,8 @@ fn questions_beside_perf_and_bpftrace() {
     let mut machine = machine;
     let mut requests = vec![];
     for (number, question) in QUESTIONS.iter().enumerate() {
-        for (tool, script) in
-            [("trace", question.trace()), ("perf", question.perf(&kernel)), ("bpf", question.bpftrace())]
-        {
+        let scripts = [question.trace(), question.perf(&kernel), question.bpftrace()];
+        for (tool, script) in TOOLS.iter().zip(scripts) {
             let name = format!("q/{tool}{number}.sh");
             machine = machine.file(&name, script.into_bytes());
             requests.push(Request::Run { script: format!("/{name}") });
@@ -146,26 +147,15 @@ fn questions_beside_perf_and_bpftrace() {
     }
     let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}")).answers;
     let (mut table, mut wrong) = (String::new(), String::new());
-    for (question, answers) in QUESTIONS.iter().zip(answers.chunks(3)) {
+    for (question, answers) in QUESTIONS.iter().zip(answers.chunks(TOOLS.len())) {
         let made = question.made(&answers[0]);
         let seen: Vec<u64> = answers.iter().map(|a| told(a, "seen").unwrap_or_default()).collect();
-        let _ = write!(
-            table,
-            "\n{:>3} calls, seen by probeidx {}, perf {}, bpftrace {}: {}",
-            made,
-            seen[0],
-            seen[1],
-            seen[2],
-            question.trace.join(" ")
-        );
-        for (name, answer, seen) in [
-            ("probeidx", &answers[0], seen[0]),
-            ("perf", &answers[1], seen[1]),
-            ("bpftrace", &answers[2], seen[2]),
-        ] {
-            if seen != made {
+        let _ = write!(table, "\n{made:>3} calls of: {}", question.trace.join(" "));
+        for ((tool, answer), seen) in TOOLS.iter().zip(answers).zip(&seen) {
+            let _ = write!(table, "\n      {tool} sees {seen}");
+            if *seen != made {
                 let said: Vec<&String> = answer.traced.iter().filter(|l| l.starts_with("said ")).collect();
-                let _ = write!(table, "\n      {name}: {said:?}");
+                let _ = write!(table, ": {said:?}");
             }
         }
         if seen[0] != made - question.unreachable || seen[1..].iter().any(|other| *other > seen[0]) {
