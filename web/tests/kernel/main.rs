@@ -15,9 +15,10 @@ mod support;
 mod driver;
 
 use driver::Browser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use support::{HOSTILE, MARKUP, Program, RELEASE};
+use tempfile::TempDir;
 
 const ENTER: char = '\u{e007}';
 const DOWN: char = '\u{e015}';
@@ -29,34 +30,28 @@ struct Explored {
     browser: Browser,
     kernel: String,
     count: usize,
+    _own: TempDir,
 }
 
 impl Explored {
     fn new() -> Option<Self> {
         let browser = browser()?;
-        let db = std::env::var_os("PROBEIDX_WEB").map_or_else(|| target().join("index"), PathBuf::from);
-        if !db.is_dir() {
-            eprintln!("skipped: no indexes in {}", db.display());
-            return None;
+        let own = tempfile::tempdir().unwrap();
+        let given = std::env::var_os("PROBEIDX_WEB").map(PathBuf::from);
+        if given.is_none() {
+            link(&target().join("index"), own.path());
         }
-        let program = Program::start(&db);
+        let db = given.as_deref().unwrap_or(own.path());
+        let program = Program::start(db);
         let kernels = program.get("/api/kernels").items();
-        let mut names: Vec<String> =
-            kernels.iter().map(|k| k["kernel"].as_str().unwrap().to_owned()).collect();
-        // An index of another version is left from another program.
-        names.retain(|name| {
-            program
-                .get(&format!("/api/stats?kernel={}", name.replace('+', "%2B")))
-                .text()
-                .contains("\"counts\"")
-        });
+        let names: Vec<String> = kernels.iter().map(|k| k["kernel"].as_str().unwrap().to_owned()).collect();
         let kernel =
             names.iter().find(|name| name.starts_with("6.1.") && name.contains("amd64")).or(names.last());
         let Some(kernel) = kernel.cloned() else {
-            eprintln!("skipped: no index of this version in {}", db.display());
+            eprintln!("skipped: no index of this version in {}", target().join("index").display());
             return None;
         };
-        Some(Self { program, browser, kernel, count: names.len() })
+        Some(Self { program, browser, kernel, count: names.len(), _own: own })
     }
 
     fn open(&self, path: &str) {
@@ -68,6 +63,15 @@ impl Explored {
     fn has(&self, text: &str) {
         let text = serde_json::Value::from(text.replace("KERNEL", &self.kernel));
         self.browser.until(&format!("document.body.innerText.includes({text})"));
+    }
+}
+
+/// Links the indexes of a folder into another one. One of another version is left from another program.
+fn link(from: &Path, to: &Path) {
+    for path in std::fs::read_dir(from).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if probeidx::query::Index::open(&path).is_ok_and(|index| index.view().is_ok()) {
+            std::os::unix::fs::symlink(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
     }
 }
 
