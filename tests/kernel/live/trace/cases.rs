@@ -379,7 +379,7 @@ pub fn of(kernel: &Kernel) -> Vec<Case> {
             sees(
                 "map",
                 3,
-                &["vm.pagefault", "--if", "flags & FAULT_FLAG_WRITE && address > 0x7f0000000000"],
+                &["vm.pagefault", "--if", "flags & FAULT_FLAG_WRITE && address == 0x600000000000"],
                 |t| each(t, "vm.pagefault", |_| json!({})),
             ),
         ]);

@@ -107,9 +107,9 @@ const QUESTIONS: [Question; 10] = [
         action: ("map", 4),
         calls: Some(4),
         unreachable: 0,
-        trace: &["vm.pagefault", "--if", "flags & FAULT_FLAG_WRITE && address > 0x7f0000000000"],
-        perf: ("handle_mm_fault address flags", "flags & 1 && address > 0x7f0000000000"),
-        bpftrace: ("kprobe:handle_mm_fault", " && (arg2 & 1) && arg1 > 0x7f0000000000"),
+        trace: &["vm.pagefault", "--if", "flags & FAULT_FLAG_WRITE && address == 0x600000000000"],
+        perf: ("handle_mm_fault address flags", "flags & 1 && address == 0x600000000000"),
+        bpftrace: ("kprobe:handle_mm_fault", " && (arg2 & 1) && arg1 == 0x600000000000"),
     },
     // A condition on a member: every other file was opened to append.
     Question {
