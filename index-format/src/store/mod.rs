@@ -50,8 +50,10 @@
 //! A question for one thing searches in the runs of each level, and keeps there what it found, for the kernels that are open
 //! above it (`found`); a walk over many makes them one table (`flat`), in which a search costs a tenth.
 //!
-//! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`].
+//! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`]. Which
+//! names differ from the kernel before was found when a kernel was added: see [`changed`].
 mod assembled;
+pub mod changed;
 pub mod common;
 mod flat;
 mod found;

@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100;
+pub const VERSION: u32 = crate::VERSION * 100 + 1;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
@@ -250,6 +250,9 @@ parts! {
     Runs = "runs",
     /// A [`SpaceRecord`](super::levels::SpaceRecord) for each [`Space`].
     RunPlaces = "run_places",
+    /// The names of what differs from the kernel before, with a record of 1 if that is known: see
+    /// [`changed`](super::changed).
+    Changed = "changed",
 }
 
 macro_rules! spaces {

@@ -13,12 +13,14 @@ mod strings;
 mod tables;
 mod types;
 
+use crate::query::diff;
 use numbers::Numbers;
 use pool::{Owner, Pool};
 use probeidx_format::id::{StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 use probeidx_format::store::BLOBS;
 use probeidx_format::store::Kernel;
+use probeidx_format::store::changed::Changed;
 use probeidx_format::store::levels::{SpaceRecord, is_absolute};
 use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, PatchedRecord};
@@ -38,7 +40,40 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// # Errors
 /// What cannot be shared; only an index that is damaged has something of the kind.
 pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>) -> Result<Vec<u8>, String> {
-    Adding::new(view, before).run()
+    let mut added = Adding::new(view, before).run()?;
+    if let Some(changed) = before.and_then(|before| changed(before, &added.write())) {
+        added.parts[Part::Changed as usize] = (changed.to_bytes(), 1, 0);
+    }
+    Ok(added.write())
+}
+
+/// What differs from the kernel before, given the segment but for that.
+fn changed(before: &Kernel<'_>, segment: &[u8]) -> Option<Changed> {
+    let chain = before.chain().iter().map(|segment| segment.bytes).chain([segment]);
+    let kernel = Kernel::open(chain).ok()?;
+    diff::changed([&View::of_store(before), &View::of_store(&kernel)])
+}
+
+/// All that is written of a kernel.
+struct Added {
+    /// Bytes, records and the first number of each part.
+    parts: Vec<(Vec<u8>, u32, u32)>,
+    machine: u16,
+    release: u32,
+    before: SegmentId,
+    depth: u32,
+    free: [u32; Free::COUNT],
+    compared: u32,
+}
+
+impl Added {
+    fn write(&self) -> Vec<u8> {
+        let mut writer = SegmentWriter::default();
+        for (part, (bytes, records, first)) in Part::ALL.iter().zip(&self.parts) {
+            writer.part(*part, bytes, *records, *first);
+        }
+        writer.finish(self.machine, self.release, self.before, self.depth, self.free, self.compared)
+    }
 }
 
 /// The ranks of variables.
@@ -117,7 +152,7 @@ impl<'v> Adding<'v> {
         }
     }
 
-    fn run(mut self) -> Result<Vec<u8>, String> {
+    fn run(mut self) -> Result<Added, String> {
         self.strings();
         self.objects();
         self.addresses();
@@ -397,7 +432,7 @@ impl<'v> Adding<'v> {
         meta.inputs.clear();
         meta.to_bytes()
     }
-    fn finish(mut self) -> Vec<u8> {
+    fn finish(mut self) -> Added {
         let (mut bytes, mut places): (Vec<u8>, Vec<SpaceRecord>) = Default::default();
         for ((space, (there, back)), length) in Space::ALL.iter().zip(&self.runs).zip(&self.lengths) {
             let back = if space.is_referred_to() { &back[..] } else { &[] };
@@ -417,15 +452,14 @@ impl<'v> Adding<'v> {
         let before = self.below();
         let lines = self.to.lines.back(before.map_or(&[], Kernel::line_runs));
         self.packed(Part::LineRuns, &lines, 0);
-        let mut writer = SegmentWriter::default();
-        for part in Part::ALL {
-            let (bytes, records, first) = &self.parts[*part as usize];
-            writer.part(*part, bytes, *records, *first);
+        Added {
+            machine: self.view.machine(),
+            release: self.to.string(self.view.release_id().get()),
+            before: self.before.map_or(SegmentId::default(), |kernel| kernel.own().id()),
+            depth: self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1),
+            free: self.free,
+            compared: diff::count(self.view),
+            parts: self.parts,
         }
-        let id = self.before.map_or(SegmentId::default(), |kernel| kernel.own().id());
-        let depth = self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1);
-        let release = self.to.string(self.view.release_id().get());
-        let compared = crate::query::diff::count(self.view);
-        writer.finish(self.view.machine(), release, id, depth, self.free, compared)
     }
 }

@@ -201,7 +201,8 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
         }
     };
     let word = |text: &[u8]| State::Word(String::from_utf8_lossy(text).into_owned());
-    if both.iter().all(|f| !f.home.file.is_empty()) {
+    let is_strict = sides[0].is_strict;
+    if is_strict || both.iter().all(|f| !f.home.file.is_empty()) {
         tell(What::File, "", both.map(|f| word(f.home.file)));
     }
     let number = |count: u32| State::Number(count.into());
@@ -210,6 +211,10 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
     }
     if sides[0].is_whole && both[0].copies.min(both[1].copies) == 0 {
         tell(What::Copies, "", both.map(|f| number(f.copies)));
+    }
+    if is_strict {
+        tell(What::Symbols, "", symbols.map(|count| number(count.min(2))));
+        tell(What::Parameter, "", both.map(|f| number(f.record.is_some().into())));
     }
     let [Some(one), Some(other)] = both.map(|f| f.entry) else {
         signature(sides, both, &mut changes);

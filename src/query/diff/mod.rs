@@ -19,7 +19,8 @@ use super::verdict::Judge;
 use crate::error::Result;
 use crate::pattern::Pattern;
 use probeidx_format::View;
-use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::id::{ObjectId, StrId, TypeId};
+use probeidx_format::store::changed::Changed;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -240,12 +241,7 @@ pub fn compare<'a, E>(
     asked: &Asked,
     mut each: impl FnMut(&Difference<'a>) -> std::result::Result<(), E>,
 ) -> std::result::Result<Compared, E> {
-    let both = Both {
-        views,
-        with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
-        is_whole: views.iter().all(|view| provenance::of_index(view) == Provenance::Dwarf),
-        asked,
-    };
+    let both = Both::new(views, asked);
     let touched = asked.is_all().then(|| Touched::of(views)).flatten();
     let is_part = touched.is_some();
     let mut compared = Compared { all: touched.as_ref().map_or(0, |touched| touched.all), ..<_>::default() };
@@ -261,19 +257,41 @@ pub fn compare<'a, E>(
         each(&found)
     };
     let parts = touched.map_or_else(|| Part::all(views, asked), |touched| touched.parts(views));
-    let Some((first, others)) = parts.split_first() else { return Ok(compared) };
-    std::thread::scope(|scope| {
-        let both = &both;
-        let gather = |part| scope.spawn(move || both.gather(part));
-        let others: Vec<_> = others.iter().map(gather).collect();
-        both.read(first, &mut tell)?;
-        for other in others {
-            let found = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            found.into_iter().try_for_each(&mut tell)?;
+    both.all(&parts, &mut tell)?;
+    Ok(compared)
+}
+
+/// The names of what differs between a kernel of a store and the one whose segment is before it, for
+/// [`Part::Changed`](probeidx_format::store::Part::Changed): all of which a comparison may find something, between these
+/// two or between any of which one is at or below the first and one at or above the second. `None` if the two have too
+/// little in common. Cost: that of [`compare`].
+pub fn changed(views: [&View<'_>; 2]) -> Option<Changed> {
+    let asked = Asked::parse("*").ok()?;
+    let touched = Touched::by_rows(views, touched::MOST_ONCE)?;
+    let tracepoints = touched.tracepoints().to_vec();
+    let (mut functions, mut types) = (vec![], vec![]);
+    let both = Both { is_strict: true, ..Both::new(views, &asked) };
+    let Ok(()) = both.all::<Infallible>(&touched.parts(views), &mut |found| {
+        let differs = found.before.is_none() || found.after.is_none() || !found.changes.is_empty();
+        match found.subject {
+            Subject::Function if differs => functions.push(found.name),
+            Subject::Type(_) if differs => types.push(found.name),
+            _ => {}
         }
         Ok(())
-    })?;
-    Ok(compared)
+    });
+    let numbers = |names: &mut dyn Iterator<Item = &[u8]>| {
+        let of = |name: &[u8]| views.iter().find_map(|v| v.store()?.find_string(name)).map(StrId::new);
+        let mut found: Vec<StrId> = names.map(of).collect::<Option<_>>()?;
+        found.sort_unstable();
+        found.dedup();
+        Some(found)
+    };
+    Some(Changed {
+        functions: numbers(&mut functions.iter().map(String::as_bytes))?,
+        types: numbers(&mut types.iter().map(String::as_bytes))?,
+        tracepoints: numbers(&mut tracepoints.into_iter())?,
+    })
 }
 
 /// How many functions with code, types and tracepoints a kernel has: as many as are compared with those of another one, if
@@ -317,18 +335,49 @@ struct Both<'a, 'p> {
     views: [&'a View<'a>; 2],
     with_modules: bool,
     is_whole: bool,
+    /// Whether what a comparison passes over counts, too, because it may matter beside a third kernel: a file of which one
+    /// kernel knows nothing, two symbols instead of three of a name.
+    is_strict: bool,
     asked: &'p Asked,
 }
 
-impl<'a> Both<'a, '_> {
+impl<'a, 'p> Both<'a, 'p> {
+    fn new(views: [&'a View<'a>; 2], asked: &'p Asked) -> Self {
+        Self {
+            views,
+            with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
+            is_whole: views.iter().all(|view| provenance::of_index(view) == Provenance::Dwarf),
+            is_strict: false,
+            asked,
+        }
+    }
+    /// Compares parts side by side, and tells of them one after another.
+    fn all<E>(
+        &self,
+        parts: &[Part<'a>],
+        tell: &mut impl FnMut(Difference<'a>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let Some((first, others)) = parts.split_first() else { return Ok(()) };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = others.iter().map(|part| scope.spawn(move || self.gather(part))).collect();
+            self.read(first, tell)?;
+            for other in others {
+                let found = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                found.into_iter().try_for_each(&mut *tell)?;
+            }
+            Ok(())
+        })
+    }
     fn read<E>(
         &self,
         part: &Part<'a>,
         tell: &mut impl FnMut(Difference<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let spelled = Spelled::default();
-        let [before, after] =
-            self.views.map(|view| Side::new(view, self.with_modules, self.is_whole, &spelled));
+        let [before, after] = self.views.map(|view| Side {
+            is_strict: self.is_strict,
+            ..Side::new(view, self.with_modules, self.is_whole, &spelled)
+        });
         let (before, after, asked) = (&before, &after, self.asked);
         match part {
             Part::Functions(ranks) => {
@@ -361,6 +410,8 @@ struct Side<'a, 's> {
     scope: Scope,
     /// Whether both indexes are based on debug information. Otherwise, one of them lacks inlined copies and files.
     is_whole: bool,
+    /// See [`Both`].
+    is_strict: bool,
     spelled: &'s Spelled,
     /// For each type, the number of its spelling plus one; 0 if not known yet.
     types: Vec<Cell<u32>>,
@@ -381,7 +432,7 @@ impl<'a, 's> Side<'a, 's> {
     fn new(view: &'a View<'a>, with_modules: bool, is_whole: bool, spelled: &'s Spelled) -> Self {
         let types = vec![Cell::new(0); view.types.len()];
         let scope = Scope::new(view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
-        Self { view, judge: Judge::new(view), scope, is_whole, spelled, types }
+        Self { view, judge: Judge::new(view), scope, is_whole, is_strict: false, spelled, types }
     }
     /// The spelling of a type, as in a cast. Cost: writes it the first time.
     fn spelling(&self, type_id: Option<TypeId>) -> Spelling {

@@ -40,6 +40,11 @@ pub fn compare<'a, E>(
             let mut changes = vec![];
             if let (Some((one, old)), Some((other, new))) = (before, after) {
                 differences([one, other], [old, new], &mut changes);
+                // Several of a name are paired by file.
+                let [before, after] = [home(one, old).file, home(other, new).file];
+                if one.is_strict && before != after {
+                    changes.push(Change { what: What::File, name: String::new(), before: None, after: None });
+                }
             }
             tell(Difference {
                 subject: Subject::Type(keyword),

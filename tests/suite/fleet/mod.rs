@@ -10,6 +10,7 @@ use probeidx::fleet::{add, merge, remove, same, verify};
 use probeidx::store::Store;
 use probeidx::{ErrorKind, Index};
 use probeidx_format::View;
+use probeidx_format::store::Segment;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -146,6 +147,51 @@ fn differences_are_those_of_the_indexes() {
         let itself = same_differences(folder.path(), [&files[1], &files[1]]);
         assert!(itself.starts_with("0 added, 0 removed, 0 changed"), "{itself}");
     }
+}
+
+#[test]
+fn a_segment_lists_what_differs_from_the_kernel_before() {
+    let files = CHANGING.each_ref().map(file);
+    let folder = store_of(&files);
+    for (before, after) in [(0, 1), (1, 2)] {
+        let told = same_differences(folder.path(), [&files[before], &files[after]]);
+        let mut told = told.lines().filter_map(|line| line.get(2..)).filter(|line| !line.starts_with(' '));
+        let listed = listed(folder.path(), &files[after]);
+        let of = |subject: &str, line: &str| {
+            let name = line.strip_prefix(subject)?.split(' ').next()?;
+            Some(name.to_owned())
+        };
+        let mut of_subject: [Vec<String>; 2] = [vec![], vec![]];
+        told.by_ref().for_each(|line| {
+            of_subject[0].extend(of("function ", line));
+            of_subject[1].extend(["struct ", "union ", "enum "].iter().find_map(|kind| of(kind, line)));
+        });
+        of_subject.iter_mut().for_each(|names| {
+            names.sort();
+            names.dedup();
+        });
+        assert!(!of_subject[0].is_empty(), "{listed:?}");
+        assert_eq!(listed, of_subject, "{before} and {after}");
+    }
+    let first = Store::open(folder.path()).unwrap();
+    let segment = Segment::open(first.segment(&first.manifest().segments[0])).unwrap();
+    assert_eq!(segment.changed(), None, "there is no kernel before");
+}
+
+/// The functions and types that the segment of a kernel lists, given its index.
+fn listed(folder: &Path, file: &Path) -> [Vec<String>; 2] {
+    let name = stored_name(folder, file);
+    let store = Store::open(folder).unwrap();
+    let manifest = store.manifest();
+    let kernel = store.kernel(manifest.kernel(name.as_bytes()).unwrap()).unwrap();
+    let changed =
+        kernel.own().changed().unwrap_or_else(|| panic!("{name} is much the same as the kernel before"));
+    [changed.functions, changed.types].map(|ids| {
+        let mut names: Vec<_> =
+            ids.iter().map(|id| String::from_utf8_lossy(kernel.text(*id)).into_owned()).collect();
+        names.sort();
+        names
+    })
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! What a comparison reads of a name is the same in both kernels as long as the rows of its functions, placements, symbols,
 //! types and members are, and what lies around its entries. A name is touched where that is not so; whether it differs is
-//! then compared. Where the reach of a difference is not known, all is compared.
+//! then compared. Where the reach of a difference is not known, all is compared. When a kernel is added to a store, this is
+//! asked once, and what differs is kept in its segment; between others the lists of all segments on the way count.
 //!
 //! * `declarations`: functions, tracepoints, and how a row follows the one before it.
 //! * `layouts`: types and members.
@@ -37,10 +38,35 @@ pub struct Touched<'a> {
 
 /// With more names than this in a hundred, all are compared.
 const MOST: usize = 20;
+/// The same when a kernel is added: it is done once, and most of what rows touch does not differ.
+pub const MOST_ONCE: usize = 60;
 
 impl<'a> Touched<'a> {
     /// `None` if all is to be compared: one of the two is no kernel of a store, or they have too little in common.
     pub fn of(views: [&'a View<'a>; 2]) -> Option<Self> {
+        Self::listed(views).or_else(|| Self::by_rows(views, MOST))
+    }
+    /// What was found when kernels were added, from the last that both have in their chains on. Cost: linear in that.
+    fn listed(views: [&'a View<'a>; 2]) -> Option<Self> {
+        let stores = [views[0].store()?, views[1].store()?];
+        let [one, other] = stores.map(Kernel::chain);
+        let shared = one.iter().zip(other).take_while(|(one, other)| one.id() == other.id()).count();
+        let (mut functions, mut types, mut tracepoints) =
+            (Names::default(), Names::default(), Names::default());
+        for kernel in stores.iter().filter(|_| shared > 0) {
+            for segment in &kernel.chain()[shared..] {
+                let changed = segment.changed()?;
+                let lists = [&changed.functions, &changed.types, &changed.tracepoints];
+                for (names, list) in [&mut functions, &mut types, &mut tracepoints].into_iter().zip(lists) {
+                    names.0.extend(list.iter().map(|name| kernel.text(*name)));
+                }
+            }
+        }
+        (shared > 0).then_some(())?;
+        Self::unless_most(views, [functions, types, tracepoints], MOST)
+    }
+    /// What rows tell that only one kernel has; `None` if these are more than so many names in a hundred.
+    pub fn by_rows(views: [&'a View<'a>; 2], most: usize) -> Option<Self> {
         let stores = [views[0].store()?, views[1].store()?];
         let forward = Pair::of(stores[0], stores[1]).map(|pair| (pair, views));
         let backward = || Some((Pair::of(stores[1], stores[0])?, [views[1], views[0]]));
@@ -59,14 +85,25 @@ impl<'a> Touched<'a> {
         let layouts = layouts?;
         functions.0.extend(places.0);
         functions.0.extend(layouts.functions.0);
+        Self::unless_most(views, [functions, layouts.types, tracepoints], most)
+    }
+    fn unless_most(
+        views: [&'a View<'a>; 2],
+        [functions, types, tracepoints]: [Names<'a>; 3],
+        most: usize,
+    ) -> Option<Self> {
         let touched = Self {
-            all: stores[0].own().header.compared.get().into(),
+            all: views[0].store()?.own().header.compared.get().into(),
             functions: functions.sorted(),
-            types: layouts.types.sorted(),
+            types: types.sorted(),
             tracepoints: tracepoints.sorted(),
         };
-        let is_little = touched.functions.len() * 100 < views[0].names.len() * MOST;
+        let is_little = touched.functions.len() * 100 < views[0].names.len() * most;
         is_little.then_some(touched)
+    }
+    /// Tracepoints, by name.
+    pub fn tracepoints(&self) -> &[&'a [u8]] {
+        &self.tracepoints
     }
     /// What is to be compared.
     pub fn parts(self, views: [&'a View<'a>; 2]) -> Vec<Part<'a>> {

@@ -12,6 +12,7 @@ pub fn all(kernel: &Kernel) -> Vec<Case> {
         prints("open", 4, &["do_sys_openat2%return", "$return"], results),
         prints("sleep", 3, &["hrtimer_nanosleep", "mode", "rqtp"], enumerators),
         prints("open", 3, &["do_sys_openat2", "filename:ustring", "--stack", "--json"], stacks),
+        prints("open", 3, &["do_sys_openat2%return", "--stack", "--json"], callers),
         prints("read", 7, &["--latency", "vfs_read", "--json"], latency),
         prints("read", 5, &["vfs_read", "count", "-o", "/proc/self/fd/1"], viewer),
     ];
@@ -76,6 +77,17 @@ fn stacks_through(truth: &Truth<'_>, printed: &[String], inlined: &str) -> Resul
     };
     let are_right = objects.len() == truth.count as usize && objects.iter().all(is_right);
     are_right.then_some(()).ok_or_else(|| "expected: the stack of each call".to_owned())
+}
+
+/// The stack of a return starts in the caller: neither in the function nor in what the kernel returns to instead.
+fn callers(truth: &Truth<'_>, printed: &[String]) -> Result<(), String> {
+    let objects = objects(printed)?;
+    let is_right = |object: &Value| {
+        let first = object["stack"].as_array().and_then(|frames| frames.first()).map(Value::to_string);
+        first.is_some_and(|first| first.contains("sys_open"))
+    };
+    let are_right = objects.len() == truth.count as usize && objects.iter().all(is_right);
+    are_right.then_some(()).ok_or_else(|| "expected: stacks that start in sys_openat".to_owned())
 }
 
 fn count(truth: &Truth<'_>, printed: &[String]) -> Result<(), String> {
