@@ -236,6 +236,7 @@
 //! | 9 | trees of tapsets compressed in blocks; long line sequences in pieces |
 //! | 10 | `called`, `calls`: direct calls; variadic functions; whether an object has BTF; the limits of BPF trampolines |
 //! | 11 | `btf_types`: which types are in BTF; events of system calls; which functions are kfuncs, LSM hooks, or may be made to fail |
+//! | 12 | nothing of the file: types of Rust that were taken for those of C |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

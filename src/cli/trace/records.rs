@@ -1,7 +1,7 @@
 //! Records of the ring buffer as values of the plan.
 use crate::error::{Error, Result};
 use crate::query::trace::record::{CopyFinder, Notice, Number, Numbers, Record, Value};
-use crate::query::trace::{Event, Plan};
+use crate::query::trace::{Event, Kind, Plan};
 use crate::tracefs::bytes::{Order, number};
 use crate::tracefs::comm::Comms;
 use crate::tracefs::format::{Content, Field, Format};
@@ -26,6 +26,8 @@ struct OfEvent {
     fields: Vec<Option<Field>>,
     /// The one that tells the copy.
     address: Option<Field>,
+    /// Where a function of the kernel returns to.
+    returns_to: Option<Field>,
     finder: CopyFinder,
 }
 
@@ -98,9 +100,10 @@ impl<'p> Records<'p> {
                 let pid = self.formats.pid(data).unwrap_or_default();
                 let comm = self.comms.name(pid);
                 let time = time.saturating_sub(start);
+                let returns_to = of.returns_to.as_ref().and_then(|f| self.formats.number(f, data));
                 then(Happened::Record(
                     position,
-                    Record { time, cpu, pid, comm, event, copy, values: &values, stack: &stack },
+                    Record { time, cpu, pid, comm, event, copy, values: &values, stack: &stack, returns_to },
                 ));
             }
         }
@@ -129,6 +132,7 @@ impl OfEvent {
         Self {
             fields: event.columns.iter().map(|column| field(&column.field)).collect(),
             address,
+            returns_to: field("__probe_ret_ip").filter(|_| event.kind != Kind::Uretprobe),
             finder: CopyFinder::new(event, |place| place.run_time),
         }
     }

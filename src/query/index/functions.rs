@@ -2,7 +2,9 @@
 use crate::pattern::Pattern;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope};
 use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
-use probeidx_format::record::{FunctionRecord, ObjectRecord, PlaceRecord, RangeRecord, SymbolRecord};
+use probeidx_format::record::{
+    FunctionRecord, NameRecord, ObjectRecord, PlaceRecord, RangeRecord, SymbolRecord,
+};
 use probeidx_format::table::Table;
 use probeidx_format::{SectionName, View};
 use std::ops::Range;
@@ -121,12 +123,27 @@ fn strings_with<'a>(strings: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = (
     })
 }
 
-/// The ranks of the names with this prefix.
+/// The ranks of the names with this prefix. Cost: a binary search, which parts and copies of a function that has a name (`name.`)
+/// do without, and one among twice as many names as there are.
 pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
     let names = view.names.owners();
-    let start = names.partition_point_of_key(|n| view.string(n.name) < prefix);
-    let length = names.from(start).partition_point_of_key(|n| view.string(n.name).starts_with(prefix));
-    start..start + length
+    let text = |record: NameRecord| view.string(record.name);
+    let function = prefix.strip_suffix(b".").and_then(|name| view.name(name));
+    let start = match function {
+        // What is between them has a character before the dot.
+        Some(name) => {
+            let after = name.index() + 1;
+            after + names.from(after).iter().take_while(|record| text(*record) < prefix).count()
+        }
+        None => names.partition_point_of_key(|record| text(record) < prefix),
+    };
+    let has_prefix = |record: NameRecord| text(record).starts_with(prefix);
+    let rest = names.from(start);
+    let mut most = 1;
+    while rest.get(most - 1).is_some_and(has_prefix) {
+        most *= 2;
+    }
+    start..start + rest.part(0..most.min(rest.len())).partition_point_of_key(has_prefix)
 }
 
 /// The declarations of a name, ordered by file and line.

@@ -21,22 +21,43 @@ pub struct Record<'a> {
     pub values: &'a [Value<'a>],
     /// Return addresses, innermost first; empty if none were asked for.
     pub stack: &'a [u64],
+    /// Where the function returns to, of the event of a return (`__probe_ret_ip`).
+    pub returns_to: Option<u64>,
 }
+
+/// What the kernel puts in place of the address to which a probed function returns: up to 5.14, from 5.15, from 5.18 on.
+/// (`arch_prepare_kretprobe`, `arch_rethook_prepare`)
+const TRAMPOLINES: [&str; 3] = ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline"];
 
 impl Record<'_> {
     /// The frames of the stack, innermost first: the address, and its name.
     ///
     /// The first is where the probe is, or a little behind it. On arm64 a kprobe runs in place of the instruction, so that at
     /// the entry of a function the address is that of the function, and the one before it belongs to another (5.10). Of an
-    /// fprobe, which is called from there, the kernel's own functions before it are left out (arm64, 7.3).
+    /// fprobe, which is called from there, the kernel's own functions before it are left out (arm64, 7.3). Of a return, the first
+    /// is in the caller; where the unwinder ends at what the kernel returns to instead (5.10), it is the only one.
     pub fn frames(&self, names: &mut dyn Namer, then: &mut dyn FnMut(u64, &Frame)) {
         /// `ftrace_caller`, what it calls, and more of that kind.
         const MOST: usize = 8;
         /// What precedes the return address of an ftrace site in its function: `bti`, and two instructions on arm64.
         const SITE: u64 = 12;
-        let probe = self.copy.and_then(|copy| copy.place.as_ref()?.run_time);
-        let is_there = |address: &u64| probe.is_some_and(|probe| address.wrapping_sub(probe) <= SITE);
-        let first = self.stack.iter().take(MOST).position(is_there).unwrap_or(0);
+        let probe =
+            self.copy.and_then(|copy| copy.place.as_ref()?.run_time).filter(|_| self.returns_to.is_none());
+        let is_first = |address: &u64| match (self.returns_to, probe) {
+            (Some(caller), _) => *address == caller,
+            (None, probe) => probe.is_some_and(|probe| address.wrapping_sub(probe) <= SITE),
+        };
+        let first = self.stack.iter().take(MOST).position(is_first);
+        if let (None, Some(caller)) = (first, self.returns_to) {
+            then(caller, names.frame(caller));
+        }
+        let first = first.unwrap_or_else(|| {
+            let mut is_trampoline = |address: &&u64| {
+                let symbol = names.symbol(**address).unwrap_or_default();
+                self.returns_to.is_some() && TRAMPOLINES.contains(&symbol.split('+').next().unwrap_or(symbol))
+            };
+            self.stack.iter().take_while(&mut is_trampoline).count()
+        });
         for (nth, address) in self.stack[first..].iter().enumerate() {
             match nth == 0 && probe == Some(*address) {
                 true => then(*address, names.place(*address)),

@@ -25,9 +25,8 @@ pub fn find(view: &View<'_>, name: &str) -> Vec<TypeId> {
 
 /// All types of this name and kind, including those that are only declared.
 pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId> {
-    let all = all_named(view);
-    let types = view.types.part(all);
-    let first = types.partition_point_of_key(|t| view.string(t.name) < name);
+    let types = view.types.owners();
+    let first = types.partition_point_of_key(is_before(view, name));
     let same = types.from(first).iter().take_while(|t| view.string(t.name) == name);
     let ids = (first as u32..).map(TypeId::new).zip(same);
     let asked = |t: TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
@@ -39,11 +38,17 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
         .collect()
 }
 
+/// Whether a type is sorted before a name: all with names are before those without.
+fn is_before(view: &View<'_>, name: &[u8]) -> impl Fn(TypeRecord) -> bool {
+    move |t| t.name.get() != 0 && view.string(t.name) < name
+}
+
 /// The types whose name starts with this, sorted by name. Cost: a binary search, and a look at each.
 pub fn starting<'a>(view: &'a View<'a>, start: &[u8]) -> impl Iterator<Item = (TypeId, TypeRecord)> {
-    let types = view.types.part(all_named(view));
-    let first = types.partition_point_of_key(|t| view.string(t.name) < start);
-    let same = types.from(first).iter().take_while(move |t| view.string(t.name).starts_with(start));
+    let types = view.types.owners();
+    let first = types.partition_point_of_key(is_before(view, start));
+    let named = types.from(first).iter().take_while(|t| t.name.get() != 0);
+    let same = named.take_while(move |t| view.string(t.name).starts_with(start));
     (first as u32..).map(TypeId::new).zip(same)
 }
 

@@ -12,9 +12,13 @@ use serde_json::{Value as Json, json};
 struct Names(Option<Frame>, String);
 
 const FUNCTION: u64 = 0xffff_ffff_8100_0000;
+const TRAMPOLINE: u64 = FUNCTION + 0x4000;
 
 impl Namer for Names {
     fn symbol(&mut self, address: u64) -> Option<&str> {
+        if address == TRAMPOLINE {
+            return Some("kretprobe_trampoline+0x0");
+        }
         self.1 = format!("a_function+{:#x}", address.checked_sub(FUNCTION).filter(|d| *d < 0x100)?);
         Some(&self.1)
     }
@@ -62,7 +66,17 @@ fn event(kind: Kind, subject: &str, shown: &[Shown]) -> Event {
 
 fn record<'a>(event: &'a Event, values: &'a [Value<'a>]) -> Record<'a> {
     let copy = event.copies.first();
-    Record { time: 3_000_219_456, cpu: 1, pid: 42, comm: b"sh", event, copy, values, stack: &[] }
+    Record {
+        time: 3_000_219_456,
+        cpu: 1,
+        pid: 42,
+        comm: b"sh",
+        event,
+        copy,
+        values,
+        stack: &[],
+        returns_to: None,
+    }
 }
 
 fn number(bits: u64, size: u8, is_signed: bool) -> Value<'static> {
@@ -197,6 +211,24 @@ fn a_stack_starts_where_the_probe_is() {
     assert_eq!(frames(&event, &whole[2..]), [own, outer]);
     // A return probe's function is not on the stack any more.
     assert_eq!(frames(&event, &[handler, outer]), [handler, outer]);
+}
+
+#[test]
+fn the_stack_of_a_return_starts_in_the_caller() {
+    let mut event = event(Kind::Kretprobe, "f", &[]);
+    event.copies[0].place.as_mut().unwrap().run_time = Some(FUNCTION + 0x100);
+    let [handler, caller, outer] = [0x5000, 0x108, 0x7000].map(|at| FUNCTION + at);
+    let frames = |stack: &[u64]| {
+        let mut seen = vec![];
+        Record { stack, returns_to: Some(caller), ..record(&event, &[]) }
+            .frames(&mut Names::default(), &mut |address, _| seen.push(address));
+        seen
+    };
+    assert_eq!(frames(&[caller, outer]), [caller, outer]);
+    assert_eq!(frames(&[handler, caller, outer]), [caller, outer]);
+    // The unwinder of 5.10 ends at the trampoline, and those of others may go on behind it.
+    assert_eq!(frames(&[TRAMPOLINE]), [caller]);
+    assert_eq!(frames(&[TRAMPOLINE, outer]), [caller, outer]);
 }
 
 /// Entry and return of one function, another function, and something lost.
