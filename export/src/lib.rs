@@ -11,11 +11,16 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 mod cell;
+mod codec;
+mod column_chunk;
 mod describe;
 mod destination;
 mod files;
 mod merged;
+mod numbering;
+mod parquet_file;
 mod rows;
+mod run_length;
 pub mod schema;
 mod selection;
 mod since;
