@@ -98,7 +98,8 @@ mod tests {
             } else {
                 let (packed, rest) = bytes.split_at(length * width as usize);
                 let bit = |at: usize| u32::from(packed[at / 8] >> (at % 8) & 1);
-                let value = |n: usize| (0..width as usize).map(|b| bit(n * width as usize + b) << b).sum();
+                let value =
+                    |n: usize| (0..width as usize).map(|b| bit(n * width as usize + b) << b).sum::<u32>();
                 values.extend((0..length * 8).map(value));
                 bytes = rest;
             }

@@ -54,7 +54,7 @@ pub(crate) fn printed_behind(view: &View<'_>, object: ObjectId, after: usize) ->
     let address = symbols.at(at).pc;
     let is_first = at.checked_sub(1).is_none_or(|before| symbols.at(before).pc < address);
     let first = if is_first { at } else { symbols.up_to(at).partition_point(|s| s.pc < address) };
-    symbols.part(first..at + 1).iter().position(|s| is_printed(s)).map(|into| first + into)
+    symbols.part(first..at + 1).iter().position(is_printed).map(|into| first + into)
 }
 
 /// The symbol that the kernel prints for an address in module code that exists only while the module loads.
