@@ -2,7 +2,7 @@
 use super::functions::{self, kernel};
 use crate::symbol_name::{is_area_mark, is_prefix};
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId, StrId};
+use probeidx_format::id::{NameId, ObjectId, StrId, SymbolId};
 use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
 
 /// A symbol that holds an address, and the offset of the address in it.
@@ -294,15 +294,7 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
             });
     }
     if Some(object) == kernel(view) {
-        return [&b"_text"[..], b"_stext"].iter().find_map(|text| {
-            let symbol = functions::symbols_named(view, object, view.name(text)?).next()?;
-            let record = functions::symbol(view, symbol).filter(|s| s.has(SymbolRecord::KEPT))?;
-            Some(Anchor::Symbol {
-                module: None,
-                symbol: view.string(record.name),
-                offset: pc.checked_sub(record.pc.get())?,
-            })
-        });
+        return texts(view, object).find_map(|(_, record)| anchor_at(view, object, record, pc));
     }
     let section = section(view, object, pc)?;
     let symbols = view.symbols.part(view.symbols_of(object));
@@ -311,7 +303,21 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     anchor_at(view, object, record, pc)
 }
 
-/// The anchor of an address of a module at a symbol.
+/// `_text` and `_stext` of vmlinux, as far as it keeps them.
+fn texts(view: &View<'_>, object: ObjectId) -> impl Iterator<Item = (SymbolId, SymbolRecord)> {
+    [&b"_text"[..], b"_stext"].into_iter().filter_map(move |text| {
+        let symbol = functions::symbols_named(view, object, view.name(text)?).next()?;
+        let record = functions::symbol(view, symbol).filter(|s| s.has(SymbolRecord::KEPT))?;
+        Some((symbol, record))
+    })
+}
+
+/// The symbol from which addresses of vmlinux are counted.
+pub(crate) fn text(view: &View<'_>, object: ObjectId) -> Option<SymbolId> {
+    texts(view, object).next().map(|(symbol, _)| symbol)
+}
+
+/// The anchor of an address at a symbol of its object.
 pub(crate) fn anchor_at<'a>(
     view: &View<'a>,
     object: ObjectId,
@@ -320,7 +326,8 @@ pub(crate) fn anchor_at<'a>(
 ) -> Option<Anchor<'a>> {
     let module = view.string(view.objects.get(object.index())?.name);
     Some(Anchor::Symbol {
-        module: Some(module),
+        // That of vmlinux is empty.
+        module: Some(module).filter(|module| !module.is_empty()),
         symbol: view.string(record.name),
         offset: pc.checked_sub(record.pc.get())?,
     })

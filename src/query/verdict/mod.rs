@@ -3,6 +3,7 @@
 //! Checks run in the order of [`Reason`]. Probes that the kernel accepts but that are useless are also refused: in a
 //! function that was replaced at link time, or on returns of the split-off part of a function.
 pub mod alternative;
+mod around;
 pub mod blacklist;
 pub mod coverage;
 pub mod decided;
@@ -18,15 +19,14 @@ use super::index::symbols::{self, Held};
 use super::runtime::overlay::Overlay;
 use crate::live::Instruction;
 use crate::symbol_name::is_prefix;
+use around::Around;
 use mechanism::{ByMechanism, Mechanism};
-use probeidx_format::boundaries::Starts;
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::{
     CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
 };
 use probeidx_format::{View, machine};
 use reason::Reason;
-use std::cell::Cell;
 use sweep::Sweep;
 use unknown::Unknown;
 
@@ -160,12 +160,9 @@ pub struct Judge<'a, 'l> {
     running: Option<&'l Overlay<'l>>,
     /// What is known of all placements, if it was made.
     pub(crate) sweep: Option<&'l Sweep>,
-    /// The instructions around the last address, for one address after another.
+    /// What is around the last address, for one address after another.
     around: Option<&'l Around>,
 }
-
-/// The instructions around an address of an object.
-type Around = Cell<Option<(ObjectId, Starts)>>;
 
 impl<'a, 'l> Judge<'a, 'l> {
     /// Determines which rules the kernel has. Cost: none to speak of.
@@ -374,8 +371,13 @@ impl<'a, 'l> Judge<'a, 'l> {
     fn refused(&self, object: ObjectId, pc: u32, held: Held) -> Option<Reason> {
         let listed = |object: ObjectId, pc: u32| {
             let holds = |start: u32, end: u32| start <= pc && pc < end;
-            let mut refused = self.view.refused_of(object).iter();
-            let found = refused.find(|r| holds(r.start.get(), r.end.get()))?;
+            let found = match self.around {
+                Some(around) => around.refused(self.view, object, pc),
+                None => {
+                    let mut refused = self.view.refused_of(object).iter();
+                    refused.find(|r| holds(r.start.get(), r.end.get())).copied()
+                }
+            }?;
             Some(RefusedBy::from_number(found.source.get()).map_or(Reason::Blacklist, Reason::from))
         };
         let name = self.view.string(held.record.name);
@@ -465,18 +467,12 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// Whether an instruction starts at an address: see [`View::is_boundary`]; `None` if no section holds it.
     fn is_boundary(&self, object: ObjectId, pc: u32) -> Option<Option<bool>> {
-        let Some(around) = self.around else {
-            let section = symbols::section(self.view, object, pc)?;
-            return Some(self.view.is_boundary(object, section, pc - section.pc.get()));
-        };
-        let known = || around.get().filter(|(of, _)| *of == object).and_then(|(_, starts)| starts.at(pc));
-        if let Some(is_start) = known() {
-            return Some(Some(is_start));
+        let section = || symbols::section(self.view, object, pc);
+        if let Some(around) = self.around {
+            return around.is_boundary(self.view, object, section, pc);
         }
-        let section = symbols::section(self.view, object, pc)?;
-        let offset = pc - section.pc.get();
-        around.set(self.view.starts_around(object, section, offset).map(|starts| (object, starts)));
-        Some(known().map_or_else(|| self.view.is_boundary(object, section, offset), Some))
+        let section = section()?;
+        Some(self.view.is_boundary(object, section, pc - section.pc.get()))
     }
 
     /// The tables of an object that could not be read.

@@ -1,12 +1,12 @@
 //! What is known of all placements of an index, found in the order of addresses: sections, symbols, sites and instructions
 //! are then walked along, where a single question searches each of them.
+use super::around::Around;
 use super::{Judge, Verdicts};
 use crate::query::index::functions::{self, Placed, kernel};
 use crate::query::index::symbols::{self, Anchor, Held, Uniqueness};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId, SymbolId};
 use probeidx_format::record::SectionRecord;
-use std::cell::Cell;
 
 /// The placements of an index, without a running kernel. Memory: five bytes each, and sixteen for each
 /// symbol with some.
@@ -53,7 +53,7 @@ const MOST: u8 = u8::MAX;
 impl Sweep {
     /// Judges all placements. Cost: a sixth of what describing all of them takes.
     pub fn of(view: &View<'_>) -> Self {
-        let around = Cell::new(None);
+        let around = Around::default();
         let judge = Judge { around: Some(&around), ..Judge::new(view) };
         let mut sweep = Self {
             spots_of: vec![NONE; view.places.len()],
@@ -95,8 +95,9 @@ impl Sweep {
         let probed = pc.saturating_add(verdicts.shift);
         let anchor = match symbol(spot.anchor) {
             Some(record) => symbols::anchor_at(view, object, record, probed),
-            None => symbols::anchor(view, object, probed),
+            None => None,
         };
+        let anchor = anchor.or_else(|| symbols::anchor(view, object, probed));
         let section = view.sections_of(object).get(spot.section as usize);
         Some(Known { section, held, uniqueness, anchor, verdicts })
     }
@@ -114,6 +115,7 @@ impl Sweep {
         object: ObjectId,
         entries: &[(u32, bool, u32)],
     ) {
+        let text = (Some(object) == kernel(view)).then(|| symbols::text(view, object)).flatten();
         let is_module = Some(object) != kernel(view);
         let (all, sections) = (view.symbols_of(object), view.sections_of(object));
         let symbols = view.symbols.part(all.clone());
@@ -141,10 +143,11 @@ impl Sweep {
             if last != Some(key) {
                 last = Some(key);
                 let anchor = section.filter(|_| is_module && !key.2);
+                let anchor = anchor.and_then(|s| symbols::anchor_behind(view, object, s, after));
                 self.spots.push(Spot {
                     section: section_at,
                     held: position(held.and_then(|_| symbols::printed_behind(view, object, after))),
-                    anchor: position(anchor.and_then(|s| symbols::anchor_behind(view, object, s, after))),
+                    anchor: text.map_or_else(|| position(anchor), SymbolId::get),
                     is_unique: held.is_some_and(|h| symbols::uniqueness(view, object, h.record.name).unique),
                 });
             }
