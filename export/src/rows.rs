@@ -1,29 +1,63 @@
-//! Rows as columns of Arrow.
+//! Rows as columns: of Arrow, or numbers of a dictionary.
 use crate::cell::Cell;
-use crate::schema::{Column, Kind, Schema, arrow_schema};
-use arrow_array::RecordBatch;
+use crate::numbering::{Numbered, Numbering};
+use crate::schema::{Column, Kind, Schema, Stored, arrow_schema};
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
     UInt64Builder,
 };
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use probeidx::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How many rows go on together.
-const BATCH: usize = 8192;
+/// How many rows go on together: those of a page, which the index of pages finds.
+pub const BATCH: usize = 8192;
+/// A group of rows ends where the dictionary of a column has this many bytes.
+pub const DICTIONARY: usize = 16 << 20;
+
+/// Some rows of a table.
+pub struct Batch {
+    /// In the order of the schema.
+    pub columns: Vec<Values>,
+    /// Whether the next rows are of another group.
+    pub ends_group: bool,
+}
+
+/// The values of a column.
+pub enum Values {
+    /// As Arrow has them.
+    Array(ArrayRef),
+    /// Numbers of a dictionary.
+    Numbered(Numbered),
+}
+
+impl Batch {
+    /// The rows in Arrow. None of the columns may be numbers of a dictionary.
+    pub fn in_arrow(self, schema: &SchemaRef) -> RecordBatch {
+        let array = |values| match values {
+            Values::Array(array) => Some(array),
+            Values::Numbered(_) => None,
+        };
+        let columns = self.columns.into_iter().filter_map(array).collect();
+        RecordBatch::try_new(Arc::clone(schema), columns)
+            .expect("every row has a value of each column's type")
+    }
+}
 
 /// The rows of a table that are yet to be written.
 pub struct Rows {
     schema: &'static Schema,
-    arrow: SchemaRef,
     columns: Vec<Builder>,
     count: usize,
+    /// How many rows of the group were taken.
+    in_group: usize,
 }
 
 /// A column that grows.
 enum Builder {
+    Numbered(Numbering),
     Text(StringBuilder),
     Int(Int32Builder),
     Long(Int64Builder),
@@ -35,11 +69,14 @@ enum Builder {
 }
 
 impl Rows {
-    /// No rows of a table.
-    pub fn new(schema: &'static Schema) -> Self {
+    /// No rows of a table. `for_files`: in the form in which columns of files are [stored](Stored), else all in Arrow.
+    pub fn new(schema: &'static Schema, for_files: bool) -> Self {
         let arrow = arrow_schema(schema);
-        let columns = schema.columns.iter().map(|column| builder(column, &arrow)).collect();
-        Self { schema, arrow, columns, count: 0 }
+        let builder = |column: &Column| match for_files && schema.stored(column) == Stored::Dictionary {
+            true => Builder::Numbered(Numbering::new(column.kind == Kind::Text)),
+            false => builder(column, &arrow),
+        };
+        Self { schema, columns: schema.columns.iter().map(builder).collect(), count: 0, in_group: 0 }
     }
 
     /// Adds a row: a value for each column.
@@ -49,7 +86,7 @@ impl Rows {
     pub fn push<'c>(&mut self, cells: impl IntoIterator<Item = Cell<'c>>) -> Result<()> {
         let mut given = 0;
         for ((builder, column), cell) in self.columns.iter_mut().zip(self.schema.columns).zip(cells) {
-            append(builder, &cell).map_err(|()| misfit(self.schema, column, &cell))?;
+            append(builder, column.kind, &cell).map_err(|()| misfit(self.schema, column, &cell))?;
             given += 1;
         }
         debug_assert_eq!(given, self.schema.columns.len(), "{}", self.schema.name);
@@ -58,29 +95,35 @@ impl Rows {
     }
 
     /// The rows, once there are enough.
-    pub fn full(&mut self) -> Option<RecordBatch> {
-        (self.count >= BATCH).then(|| self.take())
+    pub fn full(&mut self) -> Option<Batch> {
+        let is_group = self.in_group + self.count >= self.schema.group_rows();
+        (self.count >= BATCH || is_group).then(|| self.take())
     }
 
     /// The rows that there are.
-    pub fn rest(&mut self) -> Option<RecordBatch> {
+    pub fn rest(&mut self) -> Option<Batch> {
         (self.count > 0).then(|| self.take())
     }
 
-    fn take(&mut self) -> RecordBatch {
-        self.count = 0;
+    fn take(&mut self) -> Batch {
+        self.in_group += std::mem::take(&mut self.count);
+        let is_large = |builder: &Builder| matches!(builder, Builder::Numbered(b) if b.size() >= DICTIONARY);
+        let ends_group = self.in_group >= self.schema.group_rows() || self.columns.iter().any(is_large);
+        if ends_group {
+            self.in_group = 0;
+        }
         let columns = self.columns.iter_mut().map(|builder| match builder {
-            Builder::Text(b) => ArrayBuilder::finish(b),
-            Builder::Int(b) => ArrayBuilder::finish(b),
-            Builder::Long(b) => ArrayBuilder::finish(b),
-            Builder::Address(b) => ArrayBuilder::finish(b),
-            Builder::Flag(b) => ArrayBuilder::finish(b),
-            Builder::Texts(b) => ArrayBuilder::finish(b),
-            Builder::Ints(b) => ArrayBuilder::finish(b),
-            Builder::Fields(b) => ArrayBuilder::finish(b),
+            Builder::Numbered(b) => Values::Numbered(b.take(ends_group)),
+            Builder::Text(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Int(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Long(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Address(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Flag(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Texts(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Ints(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Fields(b) => Values::Array(ArrayBuilder::finish(b)),
         });
-        RecordBatch::try_new(Arc::clone(&self.arrow), columns.collect())
-            .expect("every row has a value of each column's type")
+        Batch { columns: columns.collect(), ends_group }
     }
 }
 
@@ -108,8 +151,15 @@ fn builder(column: &Column, arrow: &SchemaRef) -> Builder {
     }
 }
 
-fn append(builder: &mut Builder, cell: &Cell<'_>) -> Result<(), ()> {
+fn append(builder: &mut Builder, kind: Kind, cell: &Cell<'_>) -> Result<(), ()> {
     match (builder, cell) {
+        (Builder::Numbered(b), Cell::Null) => b.null(),
+        (Builder::Numbered(b), Cell::Text(text)) if kind == Kind::Text => b.text(text),
+        (Builder::Numbered(b), Cell::Number(number)) => match kind {
+            Kind::Int => b.number(&i32::try_from(*number).map_err(|_| ())?.to_le_bytes()),
+            Kind::Long => b.number(&number.to_le_bytes()),
+            _ => return Err(()),
+        },
         (Builder::Text(b), Cell::Text(text)) => b.append_value(utf8(text)),
         (Builder::Text(b), Cell::Null) => b.append_null(),
         (Builder::Int(b), Cell::Number(number)) => b.append_value(i32::try_from(*number).map_err(|_| ())?),
@@ -175,9 +225,16 @@ mod tests {
 
     #[test]
     fn a_value_that_does_not_fit_is_told_with_table_and_column() {
-        let mut rows = Rows::new(schema::of(Table::Arguments));
-        let cells = ["6.1", "f"].map(Cell::from).into_iter().chain([Cell::Number(1 << 40)]);
-        let error = rows.push(cells).unwrap_err().to_string();
-        assert!(error.starts_with("table arguments, column placement: the index has"), "{error}");
+        let placement = ["6.1"].map(Cell::from).into_iter().chain([Cell::Number(1 << 40)]);
+        let number = ["6.1"].map(Cell::from).into_iter();
+        let number = number.chain([Cell::Number(1), Cell::from("f"), Cell::Number(1 << 40)]);
+        for for_files in [true, false] {
+            let mut rows = Rows::new(schema::of(Table::Arguments), for_files);
+            let error = rows.push(placement.clone()).unwrap_err().to_string();
+            assert!(error.starts_with("table arguments, column placement: the index has"), "{error}");
+            let mut rows = Rows::new(schema::of(Table::Arguments), for_files);
+            let error = rows.push(number.clone()).unwrap_err().to_string();
+            assert!(error.starts_with("table arguments, column parameter_number: the index has"), "{error}");
+        }
     }
 }

@@ -1,18 +1,20 @@
 //! Where rows go: each table of each partition has some that are yet to be written.
 use crate::cell::Cell;
-use crate::rows::Rows;
+use crate::rows::{Batch, Rows};
 use crate::schema::{self, Schema};
-use arrow_array::RecordBatch;
 use probeidx::Result;
 use probeidx::cli::args::Table;
 
 /// What takes the rows of tables, some thousands at a time.
 pub trait Sink {
+    /// Whether the rows go to files: see [`Rows::new`].
+    fn is_of_files(&self) -> bool;
+
     /// Takes rows of a partition of a table.
     ///
     /// # Errors
     /// Those of writing.
-    fn write(&mut self, table: Table, partition: usize, batch: RecordBatch) -> Result<()>;
+    fn write(&mut self, table: Table, partition: usize, batch: Batch) -> Result<()>;
 }
 
 /// The tables that are wanted, by partition.
@@ -25,10 +27,11 @@ pub struct Tables<'s> {
 impl<'s> Tables<'s> {
     /// Starts with no rows.
     pub fn new(wanted: &[Table], partitions: usize, sink: &'s mut dyn Sink) -> Self {
+        let for_files = sink.is_of_files();
         let rows = |schema: &'static Schema| {
             let count = if schema.is_partitioned { partitions } else { 1 };
             let count = if wanted.contains(&schema.table) { count } else { 0 };
-            (0..count).map(|_| Rows::new(schema)).collect()
+            (0..count).map(|_| Rows::new(schema, for_files)).collect()
         };
         debug_assert!(schema::ALL.iter().enumerate().all(|(at, schema)| schema.table as usize == at));
         Self { sink, rows: schema::ALL.iter().map(rows).collect() }

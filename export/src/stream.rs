@@ -1,21 +1,22 @@
 //! One table as an Arrow IPC stream.
+use crate::rows::Batch;
 use crate::schema::{self, arrow_schema};
 use crate::sink::Sink;
-use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 use probeidx::cli::args::Table;
 use probeidx::{Error, ErrorKind, Result};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Writes a table to a stream: `fill` is given what takes the rows. Whether somebody read it to the end.
 ///
 /// # Errors
 /// [`ErrorKind::Io`]; those of `fill`.
 pub fn write(table: Table, out: impl Write, fill: impl FnOnce(&mut dyn Sink) -> Result<()>) -> Result<bool> {
-    let mut stream = Stream { writer: None, closed: false };
+    let schema = arrow_schema(schema::of(table));
+    let mut stream = Stream { schema: Arc::clone(&schema), writer: None, closed: false };
     let done = (|| {
-        let schema = arrow_schema(schema::of(table));
         stream.writer = Some(StreamWriter::try_new_buffered(out, &schema).map_err(|e| stream.failed(e))?);
         fill(&mut stream)?;
         let finished = stream.writer.as_mut().map_or(Ok(()), |writer| {
@@ -30,6 +31,7 @@ pub fn write(table: Table, out: impl Write, fill: impl FnOnce(&mut dyn Sink) -> 
 }
 
 struct Stream<W: Write> {
+    schema: SchemaRef,
     writer: Option<StreamWriter<io::BufWriter<W>>>,
     /// Whether the reader went away.
     closed: bool,
@@ -43,7 +45,12 @@ impl<W: Write> Stream<W> {
 }
 
 impl<W: Write> Sink for Stream<W> {
-    fn write(&mut self, _: Table, _: usize, batch: RecordBatch) -> Result<()> {
+    fn is_of_files(&self) -> bool {
+        false
+    }
+
+    fn write(&mut self, _: Table, _: usize, batch: Batch) -> Result<()> {
+        let batch = batch.in_arrow(&self.schema);
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write(&batch));
         written.map_err(|e| self.failed(e))
     }

@@ -1,5 +1,6 @@
 //! Whether a folder holds a whole export with the columns of this version.
-use crate::files::{FILE, SCHEMA_KEY, TABLE_KEY};
+use crate::files::FILE;
+use crate::parquet_file::{SCHEMA_KEY, TABLE_KEY};
 use crate::schema::{self, Kind, Schema, VERSION, arrow_schema};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};

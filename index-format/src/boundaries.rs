@@ -115,38 +115,76 @@ pub fn is_start(bytes: &[u8], offset: u32) -> Option<bool> {
     Some(at == wanted && symbol != GAP)
 }
 
+/// The starts in a block of code, for who asks about many addresses of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Starts {
+    /// The offset of the block.
+    first: u32,
+    /// Bytes of code.
+    length: u32,
+    bits: [u8; BLOCK / 8],
+}
+
+impl Starts {
+    /// Those of the block that has an offset: see [`is_start`]. Cost: the instructions of the block.
+    pub(crate) fn read(bytes: &[u8], offset: u32) -> Option<Self> {
+        let number = offset as usize / BLOCK;
+        Some(Self { first: (number * BLOCK) as u32, length: BLOCK as u32, bits: block(bytes, number)? })
+    }
+    /// The block at another address, and shorter.
+    pub(crate) fn moved(self, by: u32, end: u32) -> Self {
+        let first = self.first.wrapping_add(by);
+        Self { first, length: self.length.min(end.saturating_sub(first)), ..self }
+    }
+    /// Whether an instruction starts at an address; `None` for one of another block.
+    pub fn at(&self, address: u32) -> Option<bool> {
+        let into = address.checked_sub(self.first).filter(|into| *into < self.length)?;
+        Some(self.bits[into as usize / 8] >> (into % 8) & 1 != 0)
+    }
+}
+
+/// A bit for each byte of a block; `None` if its bytes are missing.
+fn block(bytes: &[u8], number: usize) -> Option<[u8; BLOCK / 8]> {
+    let start = u32::from_le_bytes(*bytes.get(4 * number..)?.first_chunk()?);
+    let mut bits = Bits::new(bytes.get(start as usize..)?);
+    let mut out = [0; BLOCK / 8];
+    let (mut at, mut length, mut symbol) = (0, 0, GAP);
+    let mut set = |at: usize| {
+        if (1..=BLOCK).contains(&at) {
+            out[(at - 1) / 8] |= 1 << ((at - 1) % 8);
+        }
+    };
+    while at < BLOCK && !bits.ended() {
+        symbol = bits.symbol(after(symbol));
+        match symbol {
+            GAP => (at, length) = (at + FAR, 0),
+            REPEATED => {
+                (1..=TIMES).filter(|_| length > 0).for_each(|times| set(at + times * length));
+                at += TIMES * length;
+            }
+            distance => {
+                length = distance as usize;
+                at += length;
+                set(at);
+            }
+        }
+    }
+    Some(out)
+}
+
 /// A bit for each byte of a section of this size, the lowest of a byte first: what [`encode`] was given.
 pub fn decode(bytes: &[u8], size: u32) -> Vec<u8> {
     let size = size as usize;
     let mut out = vec![0; size.div_ceil(8)];
-    for number in 0..size.div_ceil(BLOCK) {
-        let start = bytes.get(4 * number..).and_then(|rest| rest.first_chunk());
-        let start = start.map_or(usize::MAX, |start| u32::from_le_bytes(*start) as usize);
-        let Some(rest) = bytes.get(start..) else { break };
-        let mut bits = Bits::new(rest);
-        let end = (size - number * BLOCK).min(BLOCK);
-        let (mut at, mut length, mut symbol) = (0, 0, GAP);
-        let mut set = |at: usize| {
-            if at <= end {
-                let at = number * BLOCK + at - 1;
-                out[at / 8] |= 1 << (at % 8);
-            }
-        };
-        while at < end && !bits.ended() {
-            symbol = bits.symbol(after(symbol));
-            match symbol {
-                GAP => (at, length) = (at + FAR, 0),
-                REPEATED => {
-                    (1..=TIMES).filter(|_| length > 0).for_each(|times| set(at + times * length));
-                    at += TIMES * length;
-                }
-                distance => {
-                    length = distance as usize;
-                    at += length;
-                    set(at);
-                }
-            }
-        }
+    for (number, own) in out.chunks_mut(BLOCK / 8).enumerate() {
+        let Some(bits) = block(bytes, number) else { break };
+        own.copy_from_slice(&bits[..own.len()]);
+    }
+    // Behind the end there is no code.
+    if let Some(last) = out.last_mut()
+        && !size.is_multiple_of(8)
+    {
+        *last &= (1 << (size % 8)) - 1;
     }
     out
 }
@@ -178,12 +216,15 @@ mod tests {
             prop_assert_eq!(&decode(&encoded, 8 * bits.len() as u32), &bits);
             for at in 0..bits.len() as u32 * 8 {
                 prop_assert_eq!(is_start(&encoded, at), Some(bit(&bits, at)), "{}", at);
+                let block = Starts::read(&encoded, at).and_then(|block| block.at(at));
+                prop_assert_eq!(block, Some(bit(&bits, at)), "{}", at);
             }
         }
 
         #[test]
         fn damaged_starts_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), offset in 0u32..9000) {
-            is_start(&bytes, offset);
+            let block = Starts::read(&bytes, offset).and_then(|block| block.at(offset));
+            prop_assert_eq!(block, is_start(&bytes, offset));
         }
     }
 

@@ -1,5 +1,5 @@
 //! An index as typed slices. Opening it takes the header and a bounds check per section, whatever the file's size.
-use crate::boundaries;
+use crate::boundaries::{self, Starts};
 use crate::calls::Calls;
 use crate::config;
 use crate::details::{self, Details};
@@ -385,6 +385,29 @@ impl<'a> View<'a> {
             boundaries::is_start(bytes, pc.wrapping_sub(code.start.get()))
         };
         if pc < code.end.get() { start(code) } else { Some(false) }
+    }
+    /// The starts of instructions around an offset within a section, by their [`Pc`]s, for who asks about many
+    /// addresses: what [`is_boundary`](Self::is_boundary) says of each. `None` where that has none for all of them.
+    pub fn starts_around(&self, object: ObjectId, section: SectionRecord, offset: u32) -> Option<Starts> {
+        let first = section.boundaries.get();
+        if first == SectionRecord::NO_BOUNDARIES {
+            return None;
+        }
+        let Some(store) = self.store else {
+            let starts = Starts::read(self.boundaries.get(first as usize..)?, offset)?;
+            // The next section may begin within the last block.
+            let end = u64::from(section.pc.get()).saturating_add(section.size.get());
+            return Some(starts.moved(section.pc.get(), end.try_into().unwrap_or(u32::MAX)));
+        };
+        let code: Table<'a, CodeRecord> = store.table();
+        let starts = store.code_of(object);
+        let code = code.part(starts.start as usize..starts.end as usize);
+        let pc = section.pc.get().wrapping_add(offset);
+        let after = code.partition_point(|code| code.start.get() <= pc);
+        let code = code.get(after.checked_sub(1)?).filter(|code| pc < code.end.get())?;
+        let bytes = store.bytes(Part::Boundaries, code.boundaries.get());
+        let starts = Starts::read(bytes, pc.wrapping_sub(code.start.get()))?;
+        Some(starts.moved(code.start.get(), code.end.get()))
     }
     /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {

@@ -18,8 +18,16 @@ use probeidx::query::resolve::AllFunctions;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
+use probeidx::query::verdict::sweep::Sweep;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
+
+/// The tables for which placements are described.
+const OF_CODE: [Table; 5] =
+    [Table::Functions, Table::Placements, Table::Arguments, Table::FunctionsSince, Table::PlacementsSince];
+
+/// Kernels that are swept, each of which takes 7 MB: of more, each placement is judged by itself.
+const MOST_SWEPT: usize = 64;
 
 /// A kernel of which rows are made.
 struct Kernel<'a> {
@@ -29,7 +37,7 @@ struct Kernel<'a> {
     /// The name by which it is asked.
     label: String,
     partition: usize,
-    describer: Describer<'a, 'static>,
+    describer: Describer<'a, 'a>,
     all: AllFunctions,
     calls: Calls<'a>,
     /// The number of the next placement.
@@ -46,17 +54,24 @@ pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Res
             out.push(Table::Kernels, 0, chosen.row(number, &views[number]))?;
         }
     }
+    // What is known of placements is found in the order of addresses, if all of them are asked for.
+    let has_all = OF_CODE.iter().any(|table| out.has(*table));
+    let sweeps: Vec<Option<Sweep>> = views
+        .iter()
+        .enumerate()
+        .map(|(number, view)| (has_all && number < MOST_SWEPT).then(|| Sweep::of(view)))
+        .collect();
     let wanted = Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
     let mut kernels: Vec<Kernel<'_>> = chosen
         .iter()
-        .zip(views)
+        .zip(views.iter().zip(&sweeps))
         .enumerate()
-        .map(|(number, (chosen, view))| Kernel {
+        .map(|(number, (chosen, (view, sweep)))| Kernel {
             view,
             number,
             label: chosen.label.clone(),
             partition: chosen.partition,
-            describer: Describer::new(view, wanted, false),
+            describer: Describer::new(view, wanted, false).with(sweep.as_ref()),
             all: AllFunctions::new(view),
             calls: Calls::new(view),
             next_placement: 0,
@@ -74,13 +89,6 @@ fn write_code(
     labels: &[String],
     out: &mut Tables<'_>,
 ) -> Result<()> {
-    const OF_CODE: [Table; 5] = [
-        Table::Functions,
-        Table::Placements,
-        Table::Arguments,
-        Table::FunctionsSince,
-        Table::PlacementsSince,
-    ];
     let (has_code, has_calls) = (OF_CODE.iter().any(|table| out.has(*table)), out.has(Table::Calls));
     if !has_code && !has_calls {
         return Ok(());

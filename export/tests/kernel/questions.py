@@ -194,6 +194,18 @@ class DuckDb:
                 rows = self.engine.execute(statement).fetchall()
         return rows
 
+    def check_filters(self):
+        """Bloom filters leave out groups without a name, and none with it."""
+        for path in map(str, pathlib.Path("functions").rglob("*.parquet")):
+            probe = lambda name: self.engine.execute(
+                "SELECT row_group_id, bloom_filter_excludes FROM parquet_bloom_probe(?, 'name', ?)", [path, name]).fetchall()
+            names = self.engine.execute("SELECT min(name), max(name) FROM read_parquet(?)", [path]).fetchone()
+            if not all(any(not excludes for _, excludes in probe(name)) for name in names):
+                sys.exit(f"{path}: the filters of all groups leave out one of {names}")
+            left_out = [excludes for number in range(50) for _, excludes in probe(f"no_such_function_{number}")]
+            if sum(left_out) < 0.8 * len(left_out):
+                sys.exit(f"{path}: {sum(left_out)} of {len(left_out)} groups are left out for names that are not there")
+
 
 class Spark:
     def __init__(self, _):
@@ -234,6 +246,8 @@ def main():
     os.chdir(TABLES)
     is_several = pathlib.Path("functions_since").is_dir()
     engine = {"duckdb": DuckDb, "spark": Spark}[ENGINE](is_several)
+    if ENGINE == "duckdb":
+        engine.check_filters()
     answers = pickle.loads(ANSWERS.read_bytes()) if ANSWERS.exists() else {}
     failed = asked = 0
     for path in sorted(pathlib.Path(SQL).glob("[0-9]*.sql")):

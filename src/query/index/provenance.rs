@@ -47,7 +47,8 @@ pub fn of_index(view: &View<'_>) -> Provenance {
         .map_or(Provenance::Symbols, |object| of_object(view, object))
 }
 
-fn of_unit(unit: Option<&UnitRecord>) -> Provenance {
+/// The provenance of a unit's functions.
+pub fn of_unit(unit: Option<&UnitRecord>) -> Provenance {
     if unit.is_some_and(|unit| unit.has(UnitRecord::BTF)) { Provenance::Btf } else { Provenance::Dwarf }
 }
 

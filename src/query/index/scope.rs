@@ -4,6 +4,7 @@ use probeidx_format::View;
 use probeidx_format::details::{Item, Items, Location};
 use probeidx_format::id::{StrId, TypeId};
 use probeidx_format::variables::{Variable, Variables};
+use std::sync::Arc;
 
 /// A variable in scope.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +25,18 @@ pub struct Found<'a> {
 /// information. At the entry, lexical blocks do not count. Allocates nothing.
 pub fn in_scope<'a>(view: &View<'a>, placed: Placed, pc: u32) -> InScope<'a> {
     let all = functions::function(view, placed.record).map(|f| view.variables(f));
+    in_scope_by(view, placed, pc, List::Read { all, next: all.map(|all| (0, all)) })
+}
+
+/// Like [`in_scope`], given the variables of the function.
+pub fn in_scope_of<'a>(view: &View<'a>, placed: Placed, pc: u32, all: Arc<[Variable]>) -> InScope<'a> {
+    in_scope_by(view, placed, pc, List::Known(all))
+}
+
+fn in_scope_by<'a>(view: &View<'a>, placed: Placed, pc: u32, variables: List<'a>) -> InScope<'a> {
     InScope {
         items: view.details(placed.id, placed.record).items,
-        all,
-        next: all.map(|all| (0, all)),
+        variables,
         pc,
         is_entry: pc == placed.record.entry.get(),
         depth: 0,
@@ -39,9 +48,7 @@ pub fn in_scope<'a>(view: &View<'a>, placed: Placed, pc: u32) -> InScope<'a> {
 #[derive(Clone)]
 pub struct InScope<'a> {
     items: Items<'a>,
-    all: Option<Variables<'a>>,
-    /// The position of the next variable.
-    next: Option<(u32, Variables<'a>)>,
+    variables: List<'a>,
     pc: u32,
     is_entry: bool,
     /// How many blocks are open, and how many of the outermost of them hold the address.
@@ -49,15 +56,30 @@ pub struct InScope<'a> {
     open: u32,
 }
 
-impl<'a> InScope<'a> {
-    /// The variable at this position. Cost: linear in the variables since the previous one.
-    fn variable(&mut self, position: u32) -> Option<Variable> {
-        let (at, mut variables) = match self.next {
+/// The variables of a function.
+#[derive(Clone)]
+enum List<'a> {
+    /// To be read, and from which position on they are read next.
+    Read {
+        all: Option<Variables<'a>>,
+        next: Option<(u32, Variables<'a>)>,
+    },
+    Known(Arc<[Variable]>),
+}
+
+impl List<'_> {
+    /// The variable at this position. Cost: if they are to be read, linear in those since the previous one.
+    fn at(&mut self, position: u32) -> Option<Variable> {
+        let (all, next) = match self {
+            Self::Known(all) => return all.get(position as usize).copied(),
+            Self::Read { all, next } => (all, next),
+        };
+        let (at, mut variables) = match *next {
             Some((at, variables)) if at <= position => (at, variables),
-            _ => (0, self.all?),
+            _ => (0, (*all)?),
         };
         let found = variables.nth((position - at) as usize);
-        self.next = position.checked_add(1).map(|next| (next, variables));
+        *next = position.checked_add(1).map(|next| (next, variables));
         found
     }
 }
@@ -78,7 +100,7 @@ impl<'a> Iterator for InScope<'a> {
                     self.open = self.open.min(self.depth);
                 }
                 Item::Variable(position, location) if self.open == self.depth => {
-                    let Some(variable) = self.variable(position) else { continue };
+                    let Some(variable) = self.variables.at(position) else { continue };
                     let Variable { name, type_id, parameter: is_parameter, .. } = variable;
                     if name != StrId::new(0) {
                         return Some(Found { position, name, is_parameter, type_id, location });

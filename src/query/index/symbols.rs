@@ -2,7 +2,7 @@
 use super::functions::{self, kernel};
 use crate::symbol_name::{is_area_mark, is_prefix};
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId, StrId};
+use probeidx_format::id::{NameId, ObjectId, StrId, SymbolId};
 use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
 
 /// A symbol that holds an address, and the offset of the address in it.
@@ -28,16 +28,33 @@ pub(crate) fn holding_in<'a>(
     pc: u32,
 ) -> Option<Held> {
     let symbols = view.symbols.part(view.symbols_of(object));
-    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    held_behind(view, object, section, pc, symbols.partition_point(|s| s.pc.get() <= pc))
+}
+
+/// Like [`holding_in`], given how many of the object's symbols do not lie behind the address.
+pub(crate) fn held_behind<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    section: SectionRecord,
+    pc: u32,
+    after: usize,
+) -> Option<Held> {
+    let symbols = view.symbols.part(view.symbols_of(object));
+    let record = symbols.at(printed_behind(view, object, after)?);
+    let same_section = record.pc >= section.pc;
+    // In a damaged, unsorted table, the search finds an arbitrary symbol.
+    let offset = pc.checked_sub(record.pc.get())?;
+    same_section.then_some(Held { record, offset })
+}
+
+/// The position among an object's symbols of the one that the kernel prints for addresses behind so many of them.
+pub(crate) fn printed_behind(view: &View<'_>, object: ObjectId, after: usize) -> Option<usize> {
+    let symbols = view.symbols.part(view.symbols_of(object));
     let at = symbols.up_to(after).iter().rposition(is_printed)?;
     let address = symbols.at(at).pc;
     let is_first = at.checked_sub(1).is_none_or(|before| symbols.at(before).pc < address);
     let first = if is_first { at } else { symbols.up_to(at).partition_point(|s| s.pc < address) };
-    let record = symbols.part(first..at + 1).iter().find(|s| is_printed(*s))?;
-    let same_section = address.get() >= section.pc.get();
-    // In a damaged, unsorted table, the search finds an arbitrary symbol.
-    let offset = pc.checked_sub(address.get())?;
-    same_section.then_some(Held { record, offset })
+    symbols.part(first..at + 1).iter().position(is_printed).map(|into| first + into)
 }
 
 /// The symbol that the kernel prints for an address in module code that exists only while the module loads.
@@ -277,32 +294,60 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
             });
     }
     if Some(object) == kernel(view) {
-        return [&b"_text"[..], b"_stext"].iter().find_map(|text| {
-            let symbol = functions::symbols_named(view, object, view.name(text)?).next()?;
-            let record = functions::symbol(view, symbol).filter(|s| s.has(SymbolRecord::KEPT))?;
-            Some(Anchor::Symbol {
-                module: None,
-                symbol: view.string(record.name),
-                offset: pc.checked_sub(record.pc.get())?,
-            })
-        });
+        return texts(view, object).find_map(|(_, record)| anchor_at(view, object, record, pc));
     }
     let section = section(view, object, pc)?;
     let symbols = view.symbols.part(view.symbols_of(object));
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let record = symbols.at(anchor_behind(view, object, section, after)?);
+    anchor_at(view, object, record, pc)
+}
+
+/// `_text` and `_stext` of vmlinux, as far as it keeps them.
+fn texts(view: &View<'_>, object: ObjectId) -> impl Iterator<Item = (SymbolId, SymbolRecord)> {
+    [&b"_text"[..], b"_stext"].into_iter().filter_map(move |text| {
+        let symbol = functions::symbols_named(view, object, view.name(text)?).next()?;
+        let record = functions::symbol(view, symbol).filter(|s| s.has(SymbolRecord::KEPT))?;
+        Some((symbol, record))
+    })
+}
+
+/// The symbol from which addresses of vmlinux are counted.
+pub(crate) fn text(view: &View<'_>, object: ObjectId) -> Option<SymbolId> {
+    texts(view, object).next().map(|(symbol, _)| symbol)
+}
+
+/// The anchor of an address at a symbol of its object.
+pub(crate) fn anchor_at<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    record: SymbolRecord,
+    pc: u32,
+) -> Option<Anchor<'a>> {
+    let module = view.string(view.objects.get(object.index())?.name);
+    Some(Anchor::Symbol {
+        // That of vmlinux is empty.
+        module: Some(module).filter(|module| !module.is_empty()),
+        symbol: view.string(record.name),
+        offset: pc.checked_sub(record.pc.get())?,
+    })
+}
+
+/// The position among a module's symbols of the one from which addresses behind so many of them are counted.
+pub(crate) fn anchor_behind(
+    view: &View<'_>,
+    object: ObjectId,
+    section: SectionRecord,
+    after: usize,
+) -> Option<usize> {
+    let symbols = view.symbols.part(view.symbols_of(object));
     // Init code has symbols only while the module loads; a definition made before that finds them.
     let while_loading = view.string(section.name).starts_with(b".init");
     let usable = |s: &SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
     let closest = symbols.up_to(after).iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
     let pc_of_closest = symbols.at(closest).pc;
     let first = symbols.up_to(closest).partition_point(|s| s.pc < pc_of_closest);
-    let record = symbols.part(first..closest + 1).iter().find(usable)?;
-    let module = view.string(view.objects.get(object.index())?.name);
-    Some(Anchor::Symbol {
-        module: Some(module),
-        symbol: view.string(record.name),
-        offset: pc.checked_sub(record.pc.get())?,
-    })
+    symbols.part(first..closest + 1).iter().position(|s| usable(&s)).map(|into| first + into)
 }
 
 /// Whether a name is unique in an object: among the kept symbols or, while it loads, among all.

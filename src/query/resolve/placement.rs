@@ -11,11 +11,12 @@ use crate::query::spec::argument::Argument;
 use crate::query::value::fetch_arg;
 use crate::query::value::reader::{Place, State, ValueAt, Values};
 use crate::query::verdict::alternative::{self, Alternative, Refusal};
-use crate::query::verdict::coverage::{self, Coverage};
+use crate::query::verdict::coverage::Coverage;
+use crate::query::verdict::sweep::{Known, Sweep};
 use crate::query::verdict::{Judge, Verdicts};
 use probeidx_format::View;
 use probeidx_format::details::CallSite;
-use probeidx_format::id::{ObjectId, SymbolId};
+use probeidx_format::id::{ObjectId, SymbolId, UnitId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use std::rc::Rc;
 
@@ -170,6 +171,11 @@ impl<'a, 'w> Describer<'a, 'w> {
         Self { view, judge, values: Values::new(view), wanted, returns }
     }
 
+    /// Takes from a sweep what it has of placements: for all of an index.
+    pub fn with(self, sweep: Option<&'w Sweep>) -> Self {
+        Self { judge: self.judge.with(sweep), values: Values::for_all(self.view), ..self }
+    }
+
     /// The placement at its entry.
     pub fn placement(
         &mut self,
@@ -190,7 +196,8 @@ impl<'a, 'w> Describer<'a, 'w> {
         if let Some(placed) = functions::entry_at(view, object, pc) {
             return self.describe(object, placed, pc, Instance::OutOfLine, None);
         }
-        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine, None);
+        let known = self.known(object, pc, false, None);
+        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine, known, None);
         Ok(plain.map(|plain| self.with_raw_values(plain, true)))
     }
 
@@ -199,7 +206,9 @@ impl<'a, 'w> Describer<'a, 'w> {
         let held = symbols::holding(self.view, object, pc)?;
         let name = self.view.string(held.record.name);
         let is_code = symbols::is_code(self.view, object, held.record);
-        let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement, None))??;
+        let known = || self.known(object, pc, false, None);
+        let plain =
+            is_code.then(|| self.undescribed(object, pc, name, Instance::Statement, known(), None))??;
         Some(self.with_raw_values(plain, false))
     }
 
@@ -229,6 +238,22 @@ impl<'a, 'w> Describer<'a, 'w> {
         alternative::alternative(self.view, &self.judge, &refusal)
     }
 
+    /// What is known of an address, if the index has its object.
+    fn known(&self, object: ObjectId, pc: u32, is_inline: bool, coverage: Option<&Coverage>) -> Known<'a> {
+        let view = self.view;
+        let section = symbols::section(view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(view, object, s, pc));
+        let judged = coverage.and_then(|c| c.verdicts(pc, is_inline));
+        let verdicts = judged.unwrap_or_else(|| self.judge.verdicts(object, pc, is_inline));
+        Known {
+            section,
+            held,
+            uniqueness: held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default(),
+            anchor: symbols::anchor(view, object, pc.saturating_add(verdicts.shift)),
+            verdicts,
+        }
+    }
+
     /// A placement from the tables of objects, sections and symbols only; and the coverage of its function, if known.
     fn undescribed(
         &self,
@@ -236,16 +261,13 @@ impl<'a, 'w> Describer<'a, 'w> {
         pc: u32,
         function: &'a [u8],
         instance: Instance,
+        known: Known<'a>,
         coverage: Option<Rc<Coverage>>,
     ) -> Option<Placement<'a>> {
         let view = self.view;
         let process = user_object::path(view);
         let module = view.string(view.objects.get(object.index())?.name);
-        let section = symbols::section(view, object, pc);
-        let held = section.and_then(|s| symbols::holding_in(view, object, s, pc));
-        let is_inline = instance == Instance::Inline;
-        let judged = coverage.as_ref().and_then(|c| c.verdicts(pc, is_inline));
-        let verdicts = judged.unwrap_or_else(|| self.judge.verdicts(object, pc, is_inline));
+        let Known { section, held, uniqueness, anchor, verdicts } = known;
         let mut plain = Placement {
             object,
             module: (!module.is_empty() && process.is_none()).then_some(module),
@@ -262,8 +284,8 @@ impl<'a, 'w> Describer<'a, 'w> {
             within: None,
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
-            uniqueness: held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default(),
-            anchor: symbols::anchor(view, object, pc.saturating_add(verdicts.shift)),
+            uniqueness,
+            anchor,
             verdicts,
             by_name: None,
             coverage: coverage.unwrap_or_else(|| Rc::new(Coverage::of_one(verdicts))),
@@ -302,16 +324,28 @@ impl<'a, 'w> Describer<'a, 'w> {
     ) -> Result<Option<Placement<'a>>> {
         let Some(function) = functions::function(self.view, placed.record) else { return Ok(None) };
         let name = self.view.string(function.name);
+        let swept = self.judge.sweep.filter(|_| placed.record.entry.get() == pc);
+        let known = swept
+            .and_then(|sweep| sweep.known(self.view, object, placed))
+            .unwrap_or_else(|| self.known(object, pc, instance == Instance::Inline, coverage.as_deref()));
         // In place: a placement has some hundred bytes.
-        let Some(mut place) = self.undescribed(object, pc, name, instance, coverage) else { return Ok(None) };
+        let Some(mut place) = self.undescribed(object, pc, name, instance, known, coverage) else {
+            return Ok(None);
+        };
         place.values = self.values(object, placed, pc)?;
         let view = self.view;
         place.file = view.string(function.file);
         place.line = function.line.get();
-        place.provenance = provenance::of_place(view, placed);
-        place.inlined_into = inline_calls(view, placed);
+        let unit = view.unit_of_place(placed.id);
+        place.provenance = provenance::of_unit(view.units.get(unit.index()));
         place.returns.never = function.has(FunctionRecord::NORETURN);
-        place.is_nested = coverage::is_nested(view, placed);
+        inline_calls(view, placed, unit, |outer, call| {
+            let is_same = |f: &FunctionRecord| {
+                (f.name, f.file, f.line) == (function.name, function.file, function.line)
+            };
+            place.is_nested |= outer.as_ref().is_some_and(is_same);
+            place.inlined_into.push(call);
+        });
         place.instead = self.instead(&place, Some(placed));
         if let Some(Alternative::At(nearby)) = &mut place.instead {
             let there = self.values(object, placed, nearby.pc)?;
@@ -344,26 +378,30 @@ fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
     values
 }
 
-/// The calls through which a placement is inlined, innermost first.
-fn inline_calls<'a>(view: &View<'a>, mut placed: Placed) -> Vec<InlineCall<'a>> {
-    let mut calls = vec![];
-    if !placed.is_inline(view) {
-        return calls;
-    }
-    let unit = view.unit_of_place(placed.id);
+/// Calls `each` with the calls through which a placement of a unit is inlined, innermost first, and with the function of each
+/// caller.
+fn inline_calls<'a>(
+    view: &View<'a>,
+    mut placed: Placed,
+    unit: UnitId,
+    mut each: impl FnMut(Option<FunctionRecord>, InlineCall<'a>),
+) {
+    let mut files = None;
     while let Some(outer) = placed.outer(view) {
-        let name = functions::function(view, outer.record).map_or(&[][..], |f| view.string(f.name));
+        let function = functions::function(view, outer.record);
+        let files = files.get_or_insert_with(|| view.unit_files(unit));
         let CallSite { file, line, column } = view
             .details(placed.id, placed.record)
             .call
             .unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
-        calls.push(InlineCall {
-            function: name,
-            file: view.string(view.unit_file(unit, file)),
-            line: view.line(view.unit_file(unit, file), line),
+        let file = files.at(file as usize);
+        let call = InlineCall {
+            function: function.map_or(&[][..], |f| view.string(f.name)),
+            file: view.string(file),
+            line: view.line(file, line),
             column,
-        });
+        };
+        each(function, call);
         placed = outer;
     }
-    calls
 }

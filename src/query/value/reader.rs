@@ -9,21 +9,26 @@ pub use super::{Role, State, ValueAt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::index::functions::{self, Placed};
 use crate::query::index::provenance;
-use crate::query::index::scope::{Found, in_scope};
+use crate::query::index::scope::{Found, in_scope, in_scope_of};
 use crate::query::spec::argument::{Argument, Source};
 use crate::query::spec::expression::{Access, AccessStep};
 use crate::query::types::lookup;
 use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
 use probeidx_format::details::Location;
-use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::id::{FunctionId, ObjectId, TypeId};
+use probeidx_format::variables::Variable;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Reads values. Reuse one for many placements: it caches type names.
 pub struct Values<'a> {
     view: &'a View<'a>,
     /// The names of types, each made once.
     spelled: FxHashMap<TypeId, Option<String>>,
+    /// The variables of the last function, for who asks about all placements of functions.
+    last: Option<(FunctionId, Arc<[Variable]>)>,
+    is_for_all: bool,
 }
 
 /// Where values are read.
@@ -46,7 +51,10 @@ pub struct Place {
 /// # Errors
 /// Why there is no plan.
 pub fn plan_of<'a>(view: &View<'a>, place: Place, found: &Found<'a>) -> Result<Plan, Missing> {
-    let is_entry = is_at_entry(view, place);
+    plan_at(view, place, is_at_entry(view, place), found)
+}
+
+fn plan_at<'a>(view: &View<'a>, place: Place, is_entry: bool, found: &Found<'a>) -> Result<Plan, Missing> {
     let at = |pc| {
         Plan::of_variable(view, found.location, found.type_id, At { object: place.object, pc, is_entry })
     };
@@ -69,21 +77,54 @@ fn is_at_entry(view: &View<'_>, place: Place) -> bool {
 impl<'a> Values<'a> {
     /// A reader with an empty cache.
     pub fn new(view: &'a View<'a>) -> Self {
-        Self { view, spelled: FxHashMap::default() }
+        Self { view, spelled: FxHashMap::default(), last: None, is_for_all: false }
+    }
+
+    /// A reader for all placements of functions, one function after another: the variables of each are read once.
+    pub fn for_all(view: &'a View<'a>) -> Self {
+        Self { is_for_all: true, ..Self::new(view) }
     }
 
     /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
     pub fn variables(&mut self, place: Place, with_locals: bool) -> Vec<ValueAt> {
-        let mut scope: Vec<Found<'a>> = in_scope(self.view, place.placed, place.pc).collect();
+        let in_scope = match self.variables_of(place.placed) {
+            Some(all) => in_scope_of(self.view, place.placed, place.pc, all),
+            None => in_scope(self.view, place.placed, place.pc),
+        };
+        let mut scope: Vec<Found<'a>> = in_scope.collect();
         scope.retain(|f| f.is_parameter || with_locals);
         scope.sort_by_key(|f| !f.is_parameter);
         let parameters = self.parameters(place);
         let returned = if place.at_return { self.returned(place, None) } else { None };
-        let variables = scope.iter().map(|f| {
-            let parameter = parameters.iter().find(|p| p.0 == f.position).map(|p| p.1);
-            ValueAt { parameter, ..self.variable(place, f, None) }
-        });
-        returned.into_iter().chain(variables.collect::<Vec<_>>()).collect()
+        let is_entry = !scope.is_empty() && is_at_entry(self.view, place);
+        let mut values = Vec::with_capacity(scope.len() + usize::from(returned.is_some()));
+        values.extend(returned);
+        for f in &scope {
+            values.push(self.variable(place, is_entry, f, None));
+            if let (Some(value), Some((_, parameter))) =
+                (values.last_mut(), parameters.iter().find(|p| p.0 == f.position))
+            {
+                value.parameter = Some(*parameter);
+            }
+        }
+        values
+    }
+
+    /// The variables of the placement's function, if they are kept.
+    fn variables_of(&mut self, placed: Placed) -> Option<Arc<[Variable]>> {
+        if !self.is_for_all {
+            return None;
+        }
+        let id = placed.record.function;
+        match &self.last {
+            Some((known, variables)) if *known == id => Some(Arc::clone(variables)),
+            _ => {
+                let all: Arc<[Variable]> =
+                    self.view.variables(functions::function(self.view, placed.record)?).collect();
+                self.last = Some((id, Arc::clone(&all)));
+                Some(all)
+            }
+        }
     }
 
     /// A requested argument; without a type if there is no such variable here.
@@ -143,7 +184,7 @@ impl<'a> Values<'a> {
             }
             Source::Variable(access) => {
                 let Some(found) = found else { return Ok(None) };
-                let value = self.variable(place, found, Some(argument));
+                let value = self.variable(place, is_at_entry(self.view, place), found, Some(argument));
                 self.part(place, value, access, argument).map(Some)
             }
         }
@@ -229,10 +270,16 @@ impl<'a> Values<'a> {
 
     /// With an argument, only finds the plan: [`part`](Self::part) continues from it, and looks up the type's name and
     /// lowers the result.
-    fn variable(&mut self, place: Place, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
+    fn variable(
+        &mut self,
+        place: Place,
+        is_entry: bool,
+        found: &Found<'a>,
+        argument: Option<&Argument>,
+    ) -> ValueAt {
         let type_name = if argument.is_some() { None } else { self.spelled(found.type_id) };
         let view = self.view;
-        let plan = plan_of(view, place, found);
+        let plan = plan_at(view, place, is_entry, found);
         let name = || String::from_utf8_lossy(view.string(found.name));
         // Registers and memory may have changed by the time the function returns.
         let plan = match plan {
@@ -261,7 +308,7 @@ impl<'a> Values<'a> {
                 let behind = nearest_location::behind_prologue(view, place.object, place.pc, with_line)?;
                 let at = At { object: place.object, pc: behind.pc, is_entry: true };
                 let there = Plan::of_variable(view, found.location, found.type_id, at);
-                (is_at_entry(view, place) && there.is_ok()).then_some(behind)
+                (is_entry && there.is_ok()).then_some(behind)
             }
             location => nearest_location::nearest(view, place.object, location, place.pc, with_line),
         };

@@ -6,7 +6,7 @@ use super::{Judge, Verdict, Verdicts};
 use crate::query::index::functions::{self, Placed, Scope};
 use crate::query::spec::FunctionSpec;
 use probeidx_format::View;
-use probeidx_format::id::{FunctionId, ObjectId};
+use probeidx_format::id::{FunctionId, ObjectId, PlaceId};
 
 /// How much of a function can be probed in one object. Each address counts once. An instance within another instance of
 /// the same function, as partial inlining makes, does not count.
@@ -63,15 +63,15 @@ impl Reached {
 impl Coverage {
     /// The coverage of a function with these placements in one object. Cost: judges each placement.
     pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed]) -> Self {
-        let mut addresses: Vec<(u32, bool, u8)> = Vec::with_capacity(places.len());
+        let mut addresses: Vec<(u32, bool, u32)> = Vec::with_capacity(places.len());
         let mut callers: Vec<(u32, FunctionId)> = vec![];
         for place in places {
-            if is_nested(view, *place) {
+            let (pc, outer) = (place.record.entry.get(), place.outer(view));
+            if outer.is_some_and(|outer| is_within_own(view, *place, outer)) {
                 continue;
             }
-            let (pc, outer) = (place.record.entry.get(), place.outer(view));
             callers.extend(outer.map(|outer| (pc, outer.record.function)));
-            addresses.push((pc, outer.is_some(), 0));
+            addresses.push((pc, outer.is_some(), place.id.get()));
         }
         addresses.sort_unstable();
         addresses.dedup_by_key(|(pc, ..)| *pc);
@@ -79,19 +79,20 @@ impl Coverage {
         let mut coverage = Self { by, ..Self::default() };
         // The addresses that do not run, in order: few, if any.
         let mut idle: Vec<u32> = vec![];
-        for (pc, is_inline, position) in &mut addresses {
-            let (verdicts, is_running) = judge.judged(object, *pc, *is_inline);
+        coverage.addresses.reserve_exact(addresses.len());
+        for (pc, is_inline, place) in addresses {
+            let (verdicts, is_running) = judge.of_place(object, PlaceId::new(place), pc, is_inline);
             if !is_running {
-                idle.push(*pc);
+                idle.push(pc);
             }
-            coverage.add(verdicts, *is_inline);
-            *position = coverage.keep(verdicts);
+            coverage.add(verdicts, is_inline);
+            let position = coverage.keep(verdicts);
+            coverage.addresses.push((pc, is_inline, position));
         }
         callers.retain(|(pc, _)| idle.binary_search(pc).is_err());
         callers.sort_unstable_by_key(|(_, function)| *function);
         callers.dedup_by_key(|(_, function)| *function);
         coverage.callers = callers.len() as u32;
-        coverage.addresses = addresses;
         coverage
     }
 
@@ -174,7 +175,11 @@ pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
 
 /// Whether a placement lies within another placement of the same function.
 pub fn is_nested(view: &View<'_>, place: Placed) -> bool {
-    let Some(outer) = place.outer(view) else { return false };
+    place.outer(view).is_some_and(|outer| is_within_own(view, place, outer))
+}
+
+/// The same, given what it is inlined into.
+fn is_within_own(view: &View<'_>, place: Placed, outer: Placed) -> bool {
     let function = |p: &Placed| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
     let own = function(&place);
     std::iter::successors(Some(outer), |o| o.outer(view)).any(|o| function(&o) == own)

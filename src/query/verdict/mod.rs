@@ -3,6 +3,7 @@
 //! Checks run in the order of [`Reason`]. Probes that the kernel accepts but that are useless are also refused: in a
 //! function that was replaced at link time, or on returns of the split-off part of a function.
 pub mod alternative;
+mod around;
 pub mod blacklist;
 pub mod coverage;
 pub mod decided;
@@ -10,6 +11,7 @@ pub mod mechanism;
 pub mod reason;
 pub(crate) mod stap_blocklist;
 mod suffix;
+pub mod sweep;
 mod trampoline;
 pub mod unknown;
 use super::index::functions::{self, kernel};
@@ -17,13 +19,15 @@ use super::index::symbols::{self, Held};
 use super::runtime::overlay::Overlay;
 use crate::live::Instruction;
 use crate::symbol_name::is_prefix;
+use around::Around;
 use mechanism::{ByMechanism, Mechanism};
-use probeidx_format::id::ObjectId;
+use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::{
     CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
 };
 use probeidx_format::{View, machine};
 use reason::Reason;
+use sweep::Sweep;
 use unknown::Unknown;
 
 /// Whether a mechanism accepts an address.
@@ -154,6 +158,10 @@ pub struct Judge<'a, 'l> {
     core: (u32, u32),
     /// The running kernel, if there is a capture: its own lists override what the index predicts.
     running: Option<&'l Overlay<'l>>,
+    /// What is known of all placements, if it was made.
+    pub(crate) sweep: Option<&'l Sweep>,
+    /// What is around the last address, for one address after another.
+    around: Option<&'l Around>,
 }
 
 impl<'a, 'l> Judge<'a, 'l> {
@@ -165,12 +173,17 @@ impl<'a, 'l> Judge<'a, 'l> {
         const TAKEN: u32 = ObjectRecord::REFUSES_PREFIXES | ObjectRecord::REFUSES_TRAPS;
         let flags = record.map_or(TAKEN, |o| o.flags.get());
         let core = record.map_or((0, u32::MAX), |o| (o.core_start.get(), o.core_end.get()));
-        Self { view, kernel, flags, core, running: None }
+        Self { view, kernel, flags, core, running: None, sweep: None, around: None }
+    }
+
+    /// Takes from a sweep what it has: for who asks about most placements. It is not of a running kernel.
+    pub fn with(self, sweep: Option<&'l Sweep>) -> Self {
+        Self { sweep: sweep.filter(|_| self.running.is_none()), ..self }
     }
 
     /// Judges for a running kernel.
     pub fn over(self, running: Option<&'l Overlay<'l>>) -> Self {
-        Self { running, ..self }
+        Self { running, sweep: self.sweep.filter(|_| running.is_none()), ..self }
     }
 
     /// The verdict of each mechanism on an address. `is_inline` selects the inlined copy, even if a function starts
@@ -179,12 +192,38 @@ impl<'a, 'l> Judge<'a, 'l> {
         self.judged(object, pc, is_inline).0
     }
 
-    /// The same, and what [`is_running`](Self::is_running) says.
-    pub(super) fn judged(&self, object: ObjectId, pc: u32, is_inline: bool) -> (Verdicts, bool) {
+    /// The verdicts on the entry of a placement, and what [`is_running`](Self::is_running) says.
+    pub(super) fn of_place(
+        &self,
+        object: ObjectId,
+        place: PlaceId,
+        pc: u32,
+        is_inline: bool,
+    ) -> (Verdicts, bool) {
+        let known = self.sweep.and_then(|sweep| sweep.verdicts(place));
+        known.unwrap_or_else(|| self.judged(object, pc, is_inline))
+    }
+
+    /// The verdicts on an address, and what [`is_running`](Self::is_running) says.
+    fn judged(&self, object: ObjectId, pc: u32, is_inline: bool) -> (Verdicts, bool) {
         if self.view.is_user(object) {
             return (self.uprobes(object, pc, is_inline), true);
         }
-        match self.running(object, pc) {
+        let section = symbols::section(self.view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(self.view, object, s, pc));
+        self.judged_in(object, pc, is_inline, section, held)
+    }
+
+    /// The same for an address of a kernel, given the section and the symbol that hold it.
+    fn judged_in(
+        &self,
+        object: ObjectId,
+        pc: u32,
+        is_inline: bool,
+        section: Option<SectionRecord>,
+        held: Option<Held>,
+    ) -> (Verdicts, bool) {
+        match self.running_in(object, pc, section, held) {
             Ok(held) => (self.verdicts_in(object, pc, is_inline, held), true),
             Err(reason) => {
                 (Verdicts { by: ByMechanism::new(false, |_| Verdict::No(reason)), shift: 0 }, false)
@@ -272,6 +311,16 @@ impl<'a, 'l> Judge<'a, 'l> {
     fn running(&self, object: ObjectId, pc: u32) -> Result<Held, Reason> {
         let section = symbols::section(self.view, object, pc);
         let held = section.and_then(|s| symbols::holding_in(self.view, object, s, pc));
+        self.running_in(object, pc, section, held)
+    }
+
+    fn running_in(
+        &self,
+        object: ObjectId,
+        pc: u32,
+        section: Option<SectionRecord>,
+        held: Option<Held>,
+    ) -> Result<Held, Reason> {
         match (self.gone(object, pc, section, held), held) {
             (Some(reason), _) => Err(reason),
             (None, held) => held.ok_or(Reason::NoSymbol),
@@ -322,8 +371,13 @@ impl<'a, 'l> Judge<'a, 'l> {
     fn refused(&self, object: ObjectId, pc: u32, held: Held) -> Option<Reason> {
         let listed = |object: ObjectId, pc: u32| {
             let holds = |start: u32, end: u32| start <= pc && pc < end;
-            let mut refused = self.view.refused_of(object).iter();
-            let found = refused.find(|r| holds(r.start.get(), r.end.get()))?;
+            let found = match self.around {
+                Some(around) => around.refused(self.view, object, pc),
+                None => {
+                    let mut refused = self.view.refused_of(object).iter();
+                    refused.find(|r| holds(r.start.get(), r.end.get())).copied()
+                }
+            }?;
             Some(RefusedBy::from_number(found.source.get()).map_or(Reason::Blacklist, Reason::from))
         };
         let name = self.view.string(held.record.name);
@@ -384,8 +438,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             if running.is_some() {
                 return None;
             }
-            let section = symbols::section(view, object, pc)?;
-            match view.is_boundary(object, section, pc - section.pc.get()) {
+            match self.is_boundary(object, pc)? {
                 Some(true) => None,
                 Some(false) => Some(Reason::NotBoundary),
                 None => Some(Reason::Undecided(self.unsure(object).or(Unknown::CODE))),
@@ -410,6 +463,16 @@ impl<'a, 'l> Judge<'a, 'l> {
             unread.filtered(|table| is_of_file && table.may_hold_anything() && table.is_of_patches());
         let open = holding.filter_map(may_be).fold(anywhere, TableSet::with);
         Reason::of(Unknown::tables(open)).or(known)
+    }
+
+    /// Whether an instruction starts at an address: see [`View::is_boundary`]; `None` if no section holds it.
+    fn is_boundary(&self, object: ObjectId, pc: u32) -> Option<Option<bool>> {
+        let section = || symbols::section(self.view, object, pc);
+        if let Some(around) = self.around {
+            return around.is_boundary(self.view, object, section, pc);
+        }
+        let section = section()?;
+        Some(self.view.is_boundary(object, section, pc - section.pc.get()))
     }
 
     /// The tables of an object that could not be read.

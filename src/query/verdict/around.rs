@@ -1,0 +1,74 @@
+//! What is around the last address that was judged: for who judges one address after another.
+use probeidx_format::View;
+use probeidx_format::boundaries::Starts;
+use probeidx_format::id::ObjectId;
+use probeidx_format::record::{RefusedRecord, SectionRecord};
+use std::cell::{Cell, RefCell};
+
+/// Instructions and refused ranges of an object.
+#[derive(Default)]
+pub(super) struct Around {
+    starts: Cell<Option<(ObjectId, Starts)>>,
+    refused: RefCell<Refused>,
+}
+
+/// The refused ranges of an object.
+#[derive(Default)]
+struct Refused {
+    of: Option<ObjectId>,
+    ranges: Vec<RefusedRecord>,
+    /// For each range, the highest end of it and those before.
+    ends: Vec<u32>,
+    is_sorted: bool,
+}
+
+impl Around {
+    /// Whether an instruction starts at an address in a section: see [`View::is_boundary`].
+    pub fn is_boundary(
+        &self,
+        view: &View<'_>,
+        object: ObjectId,
+        section: impl FnOnce() -> Option<SectionRecord>,
+        pc: u32,
+    ) -> Option<Option<bool>> {
+        let known =
+            || self.starts.get().filter(|(of, _)| *of == object).and_then(|(_, starts)| starts.at(pc));
+        if let Some(is_start) = known() {
+            return Some(Some(is_start));
+        }
+        let section = section()?;
+        let offset = pc - section.pc.get();
+        self.starts.set(view.starts_around(object, section, offset).map(|starts| (object, starts)));
+        Some(known().map_or_else(|| view.is_boundary(object, section, offset), Some))
+    }
+
+    /// The first of the refused ranges of an object that holds an address.
+    pub fn refused(&self, view: &View<'_>, object: ObjectId, pc: u32) -> Option<RefusedRecord> {
+        let refused = &mut *self.refused.borrow_mut();
+        if refused.of != Some(object) {
+            *refused = Refused::read(view, object);
+        }
+        let holds = |range: &RefusedRecord| range.start.get() <= pc && pc < range.end.get();
+        if !refused.is_sorted {
+            return refused.ranges.iter().find(|range| holds(range)).copied();
+        }
+        let first = refused.ends.partition_point(|end| *end <= pc);
+        refused.ranges.get(first).filter(|range| holds(range)).copied()
+    }
+}
+
+impl Refused {
+    fn read(view: &View<'_>, object: ObjectId) -> Self {
+        let ranges: Vec<RefusedRecord> = view.refused_of(object).iter().copied().collect();
+        let ends = ranges.iter().scan(0, |highest, range| {
+            *highest = range.end.get().max(*highest);
+            Some(*highest)
+        });
+        Self {
+            of: Some(object),
+            ends: ends.collect(),
+            is_sorted: ranges.is_sorted_by_key(|range| range.start.get()),
+            ranges,
+        }
+    }
+}

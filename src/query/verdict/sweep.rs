@@ -1,0 +1,163 @@
+//! What is known of all placements of an index, found in the order of addresses: sections, symbols, sites and instructions
+//! are then walked along, where a single question searches each of them.
+use super::around::Around;
+use super::{Judge, Verdicts};
+use crate::query::index::functions::{self, Placed, kernel};
+use crate::query::index::symbols::{self, Anchor, Held, Uniqueness};
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, PlaceId, SymbolId};
+use probeidx_format::record::SectionRecord;
+
+/// The placements of an index, without a running kernel. Memory: five bytes each, and sixteen for each
+/// symbol with some.
+pub struct Sweep {
+    /// By placement: the position in `spots`, or [`NONE`].
+    spots_of: Vec<u32>,
+    /// By placement: the position in `verdicts`, or [`MOST`].
+    verdicts_of: Vec<u8>,
+    spots: Vec<Spot>,
+    verdicts: Vec<(Verdicts, bool)>,
+}
+
+/// What addresses that lie behind the same symbols have in common.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// The position among the object's sections, or [`NONE`].
+    section: u32,
+    /// The symbol that holds them, or [`NONE`].
+    held: u32,
+    /// The symbol of their anchors, or [`NONE`].
+    anchor: u32,
+    /// Whether the name of the symbol that holds them is unique.
+    is_unique: bool,
+}
+
+/// What is known of the address of a placement.
+pub struct Known<'a> {
+    /// The section that holds it.
+    pub section: Option<SectionRecord>,
+    /// The symbol that holds it.
+    pub held: Option<Held>,
+    /// Whether the name of that symbol is unique.
+    pub uniqueness: Uniqueness,
+    /// The anchor of the final probe address.
+    pub anchor: Option<Anchor<'a>>,
+    /// The verdicts on it.
+    pub verdicts: Verdicts,
+}
+
+const NONE: u32 = u32::MAX;
+/// The most distinct verdicts. Kernels have some dozens; what has others is judged when it is asked for.
+const MOST: u8 = u8::MAX;
+
+impl Sweep {
+    /// Judges all placements. Cost: a sixth of what describing all of them takes.
+    pub fn of(view: &View<'_>) -> Self {
+        let around = Around::default();
+        let judge = Judge { around: Some(&around), ..Judge::new(view) };
+        let mut sweep = Self {
+            spots_of: vec![NONE; view.places.len()],
+            verdicts_of: vec![MOST; view.places.len()],
+            spots: vec![],
+            verdicts: vec![],
+        };
+        let mut entries = vec![];
+        for object in view.object_ids() {
+            if view.is_user(object) || symbols::has_names_only(view, object) {
+                continue;
+            }
+            entries.clear();
+            entries.extend(view.places_of(object).filter_map(|at| {
+                let record = view.places.get(at).filter(|record| record.entry.get() != 0)?;
+                let placed = Placed { id: PlaceId::new(at as u32), record };
+                Some((record.entry.get(), placed.is_inline(view), at as u32))
+            }));
+            entries.sort_unstable();
+            sweep.add(view, &judge, object, &entries);
+        }
+        sweep
+    }
+
+    /// What is known of the entry of a placement; `None` if it was left out.
+    pub fn known<'a>(&self, view: &View<'a>, object: ObjectId, placed: Placed) -> Option<Known<'a>> {
+        let spot = self.spots.get(*self.spots_of.get(placed.id.index())? as usize)?;
+        let (verdicts, _) = self.verdicts(placed.id)?;
+        let pc = placed.record.entry.get();
+        let symbol = |at: u32| functions::symbol(view, SymbolId::new(at));
+        let held = symbol(spot.held)
+            .and_then(|record| Some(Held { offset: pc.checked_sub(record.pc.get())?, record }));
+        let uniqueness = match (held, spot.is_unique) {
+            (_, true) => Uniqueness { unique: true, collides_with: vec![] },
+            (held, false) => {
+                held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default()
+            }
+        };
+        let probed = pc.saturating_add(verdicts.shift);
+        let anchor = match symbol(spot.anchor) {
+            Some(record) => symbols::anchor_at(view, object, record, probed),
+            None => None,
+        };
+        let anchor = anchor.or_else(|| symbols::anchor(view, object, probed));
+        let section = view.sections_of(object).get(spot.section as usize);
+        Some(Known { section, held, uniqueness, anchor, verdicts })
+    }
+
+    /// The verdicts on the entry of a placement, and whether its code runs.
+    pub(super) fn verdicts(&self, place: PlaceId) -> Option<(Verdicts, bool)> {
+        self.verdicts.get(usize::from(*self.verdicts_of.get(place.index())?)).copied()
+    }
+
+    /// Adds the placements of an object, which are in the order of their addresses.
+    fn add(
+        &mut self,
+        view: &View<'_>,
+        judge: &Judge<'_, '_>,
+        object: ObjectId,
+        entries: &[(u32, bool, u32)],
+    ) {
+        let text = (Some(object) == kernel(view)).then(|| symbols::text(view, object)).flatten();
+        let is_module = Some(object) != kernel(view);
+        let (all, sections) = (view.symbols_of(object), view.sections_of(object));
+        let symbols = view.symbols.part(all.clone());
+        let position = |at: Option<usize>| at.map_or(NONE, |at| (all.start + at) as u32);
+        let mut walk = symbols.iter().map(|symbol| symbol.pc.get()).peekable();
+        let mut after = 0;
+        // What the spot of the address before depends on.
+        let mut last = None;
+        let mut section_at = NONE;
+        for (pc, is_inline, place) in entries {
+            while walk.next_if(|start| start <= pc).is_some() {
+                after += 1;
+            }
+            let holds =
+                |s: &SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
+            if !sections.get(section_at as usize).is_some_and(|s| holds(&s)) {
+                section_at = sections.iter().position(|s| holds(&s)).map_or(NONE, |at| at as u32);
+            }
+            let section = sections.get(section_at as usize);
+            let held = section.and_then(|s| symbols::held_behind(view, object, s, *pc, after));
+            let judged = judge.judged_in(object, *pc, *is_inline, section, held);
+            // Behind `endbr64` there may be another symbol.
+            let probed = pc.saturating_add(judged.0.shift);
+            let key = (section_at, after, walk.peek().is_some_and(|next| *next <= probed));
+            if last != Some(key) {
+                last = Some(key);
+                let anchor = section.filter(|_| is_module && !key.2);
+                let anchor = anchor.and_then(|s| symbols::anchor_behind(view, object, s, after));
+                self.spots.push(Spot {
+                    section: section_at,
+                    held: position(held.and_then(|_| symbols::printed_behind(view, object, after))),
+                    anchor: text.map_or_else(|| position(anchor), SymbolId::get),
+                    is_unique: held.is_some_and(|h| symbols::uniqueness(view, object, h.record.name).unique),
+                });
+            }
+            self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
+            let known = self.verdicts.iter().position(|other| *other == judged);
+            let number = known.unwrap_or(self.verdicts.len()).min(MOST.into());
+            if number == self.verdicts.len() && number < MOST.into() {
+                self.verdicts.push(judged);
+            }
+            self.verdicts_of[*place as usize] = number as u8;
+        }
+    }
+}
