@@ -232,7 +232,7 @@ function placement(page, item, isOpen) {
 }
 
 /** What there is to know of a placement. @param {import("./parts.js").Page} page @param {any} item */
-function inside(page, item) {
+export function inside(page, item) {
   const { kernel } = page;
   const chain = item.inlined_into.length ? el("ol", { class: "chain" }, item.inlined_into.map((/** @type {any} */ call) =>
     el("li", {}, "into ", link("/function", { kernel, spec: `${call.function}@${call.file}` }, call.function), " at ", code(place(call.file, call.line))))) : null;
@@ -248,12 +248,21 @@ function inside(page, item) {
     item.anchor && ["Anchor", code(`${item.anchor.module ? `${item.anchor.module}:` : ""}${item.anchor.symbol}+${item.anchor.offset}`)],
     ["Probe point", copyButton(item.probe, item.probe)],
     item.by_name && ["By name", `${item.by_name.name}: ${item.by_name.state}`],
-    item.instead && ["Instead", [link("/function", { kernel, spec: `${item.instead.symbol}+${item.instead.offset}` }, `${item.instead.symbol}+0x${item.instead.offset.toString(16)}`), item.instead.readable?.length ? `; readable there: ${item.instead.readable.join(", ")}` : ""]],
+    item.instead && ["Instead", instead(kernel, item.instead)],
+    page.path !== "/code" && item.instance !== "tracepoint" && item.section && ["Code", link("/code", { kernel, at: item.module ? `${item.module}:${item.section}+${item.address}` : item.address }, "Instruction by instruction")],
     item.because && ["Because", [].concat(item.because).join(", ")],
   ].filter(Boolean);
   return el("div", { class: "inside" }, chain,
     el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     el("div", { class: "sides" }, values, verdicts));
+}
+
+/** What to do if a probe is refused: an address nearby, a mechanism, or the return of a function. @param {string} kernel @param {any} other */
+function instead(kernel, other) {
+  if (other.return_of) return ["the return of ", link("/function", { kernel, spec: other.return_of }, other.return_of)];
+  if (other.mechanism) return other.mechanism;
+  const [name, offset] = [other.symbol ?? other.address, other.offset ?? 0];
+  return [link("/function", { kernel, spec: other.symbol ? `${name}+${offset}` : name }, other.symbol ? `${name}+0x${offset.toString(16)}` : name), other.readable?.length ? `; readable there: ${other.readable.join(", ")}` : ""];
 }
 
 /** @param {import("./parts.js").Page} page @param {string} spec */

@@ -18,7 +18,7 @@ macro_rules! sources {
     };
 }
 
-const SOURCES: [Source; 14] = sources![
+const SOURCES: [Source; 16] = sources![
     "style.css",
     "icon.svg",
     "dom.js",
@@ -27,6 +27,8 @@ const SOURCES: [Source; 14] = sources![
     "treemap.js",
     "search.js",
     "function.js",
+    "ribbons.js",
+    "code.js",
     "lines.js",
     "type.js",
     "kernels.js",

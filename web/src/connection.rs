@@ -1,6 +1,7 @@
 //! Answers the requests of one connection, one after the other.
 use crate::access::Admission;
 use crate::assets::Asset;
+use crate::code::Part;
 use crate::message::{Reader, Received, Refusal, Request, head_of, parameters, refuse, respond};
 use crate::questions;
 use crate::server::Shared;
@@ -10,9 +11,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 /// The paths that are pages.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "/",
     "/function",
+    "/code",
     "/lines",
     "/type",
     "/address",
@@ -107,6 +109,25 @@ fn question(
         }
         let _place = shared.place();
         let lines = shared.search.lines(typed, &config);
+        return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
+    }
+    if let Some(part) = Part::of(method) {
+        let mut named = [None, None];
+        for (name, value) in &parameters {
+            match name.as_str() {
+                "kernel" => named[0] = Some(value),
+                "at" => named[1] = Some(value),
+                _ => return Err(Refusal(400, "this method has no such parameter: see docs/web.md")),
+            }
+        }
+        let [Some(kernel), Some(at)] = named else {
+            return Err(Refusal(400, "the code of a kernel is asked for at an address"));
+        };
+        if text.is_some() {
+            return Err(Refusal(405, "decode and check take POST, all others GET"));
+        }
+        let _place = shared.place();
+        let lines = shared.code.lines(part, kernel, at, &config);
         return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
     }
     let is_kernel = |name: &str| config.releases().is_ok_and(|known| known.iter().any(|known| known == name));

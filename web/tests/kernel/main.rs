@@ -22,6 +22,9 @@ use tempfile::TempDir;
 
 const ENTER: char = '\u{e007}';
 const DOWN: char = '\u{e015}';
+const UP: char = '\u{e013}';
+const HOME: char = '\u{e011}';
+const END: char = '\u{e010}';
 const ESCAPE: char = '\u{e00c}';
 
 /// The program over real kernels, a browser, and the kernel that most is asked of; or what is missing, said aloud.
@@ -90,7 +93,7 @@ fn pictures() -> PathBuf {
 }
 
 /// Each page, with what has to be on it. Numbers of lines differ between kernels; these names do not.
-const PAGES: [(&str, &str, &[&str]); 18] = [
+const PAGES: [(&str, &str, &[&str]); 19] = [
     ("home", "/", &["KERNEL", "All kernels are searched"]),
     ("found", "/?q=vfs_read", &["vfs_read", "fs/read_write.c", "function"]),
     (
@@ -101,6 +104,11 @@ const PAGES: [(&str, &str, &[&str]); 18] = [
     ("inlined", "/function?kernel=KERNEL&spec=do_open", &["into path_openat", "fs/namei.c"]),
     ("copies", "/function?kernel=KERNEL&spec=fdget", &["Copies by file and caller", "addresses"]),
     ("tracepoint", "/function?kernel=KERNEL&spec=sched:sched_switch", &["Fields of the event", "prev_comm"]),
+    (
+        "code",
+        "/code?kernel=KERNEL&at=vfs_read%2B0x0",
+        &["fs/read_write.c", "vfs_read+0x0", "struct file", "p:probeidx/vfs_read"],
+    ),
     ("lines", "/lines?kernel=KERNEL&spec=vfs_read", &["fs/read_write.c", "readable: file"]),
     ("type", "/type?kernel=KERNEL&name=struct+file&member=f_pos", &["f_pos", "cache line", "loff_t"]),
     ("beside", "/type?kernel=KERNEL&name=struct+file&beside=KERNEL", &["f_pos", "0 members of"]),
@@ -138,7 +146,8 @@ fn every_page_shows_what_the_index_has() {
         assert_eq!(browser.complaints(), [""; 0], "{name}");
     }
     browser.scheme("dark");
-    for (name, path, _) in PAGES.iter().filter(|page| ["copies", "type", "history"].contains(&page.0)) {
+    for (name, path, _) in PAGES.iter().filter(|page| ["copies", "code", "type", "history"].contains(&page.0))
+    {
         explored.open(path);
         browser.picture(&folder.join(format!("{name}-dark.png")));
     }
@@ -180,6 +189,57 @@ fn it_is_used_by_keyboard_alone_and_back_leads_back() {
     browser.until(shown);
     browser.press(&ESCAPE.to_string());
     assert_eq!(browser.value("document.getElementById('results').hidden"), true);
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn code_is_walked_by_keyboard_and_each_address_can_be_kept() {
+    let Some(explored) = Explored::new() else { return };
+    let browser = &explored.browser;
+    explored.open("/function?kernel=KERNEL&spec=do_open");
+    browser.value("document.querySelector('dd a[href^=\"/code\"]').click()");
+    browser.until("document.querySelectorAll('.code-row').length > 10");
+    // An inlined copy is shown in the function that has it.
+    assert_eq!(browser.text("document.querySelector('main h1 a').textContent"), "path_openat");
+    assert!(browser.text("document.querySelector('.here .chain')?.innerText ?? ''").contains("do_open"));
+    explored.has("p:probeidx/do_open");
+    for wanted in ["rect.ribbon.register", "path.bracket", ".spine", ".code-row .verdict.ok"] {
+        assert!(
+            browser
+                .value(&format!("document.querySelectorAll('svg.pictures {wanted}, {wanted}').length"))
+                .as_u64()
+                > Some(0),
+            "{wanted}"
+        );
+    }
+    let chosen = || browser.text("document.querySelector('.here h2 code').textContent");
+    let first = chosen();
+    browser.press(&DOWN.to_string());
+    let second = chosen();
+    assert_ne!(first, second);
+    let kept = browser.text("location.href");
+    // What is chosen is at that address, for whoever opens it, and what can be read there is what resolve says.
+    browser.open(&kept);
+    browser.until(&format!("document.querySelector('.here h2 code')?.textContent === '{second}'"));
+    browser.press(&ENTER.to_string());
+    browser.until("document.querySelector('.here dd button.copy') !== null");
+    browser.press(&UP.to_string());
+    assert_eq!(chosen(), first);
+    browser.press(&END.to_string());
+    let end = chosen();
+    assert_ne!(end, first);
+    let height = "document.querySelector('.listing').scrollTop + document.querySelector('.listing').clientHeight > document.querySelector('.listing').scrollHeight - 60";
+    browser.until(height);
+    browser.press(&HOME.to_string());
+    assert_eq!(chosen(), "path_openat+0x0");
+    // Only what is seen is drawn.
+    assert!(browser.value("document.querySelectorAll('.code-row').length").as_u64() < Some(200));
+    if browser.value("document.querySelectorAll('.code-row .text a').length").as_u64() > Some(0) {
+        browser.value("document.querySelector('.code-row .text a').click()");
+        browser.until("document.querySelector('.here h2 code') !== null");
+        browser.back();
+        browser.until("document.querySelector('main h1 a')?.textContent === 'path_openat'");
+    }
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -254,6 +314,12 @@ fn what_is_not_there_is_said_with_the_way_on() {
     }
 }
 
+/// The address of a function's first placement.
+fn address_of(program: &Program, function: &str) -> String {
+    let answer = program.get(&format!("/api/find?patterns={function}&each=true"));
+    answer.items().first().and_then(|item| item["address"].as_str()).unwrap_or_default().to_owned()
+}
+
 #[test]
 fn names_that_are_markup_stay_text() {
     let Some(browser) = browser() else { return };
@@ -272,6 +338,8 @@ fn names_that_are_markup_stay_text() {
         format!("/diff?before={RELEASE}&after={RELEASE}&pattern={function}"),
         format!("/lines?kernel={RELEASE}&spec={function}"),
         format!("/address?at={function}"),
+        format!("/code?kernel={RELEASE}&at={function}"),
+        format!("/code?kernel={RELEASE}&at={}", address_of(&program, &function)),
     ];
     for path in &pages {
         browser.open(&format!("{}{path}", program.url.trim_end_matches('/')));
