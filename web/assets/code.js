@@ -359,8 +359,9 @@ class View {
     const [asked, body] = [this.current, this.definition];
     this.asked = asked;
     const spec = listing.function.module ? `${listing.function.module}:${listing.symbolic(row)}` : listing.address(row);
-    const answer = await ask("resolve", { kernel: page.kernel, spec, locals: "true" }, { signal: page.signal });
-    if (asked !== this.current || body !== this.definition) return;
+    // Who leaves the page does not want to know.
+    const answer = await ask("resolve", { kernel: page.kernel, spec, locals: "true" }, { signal: page.signal }).catch(() => null);
+    if (!answer || asked !== this.current || body !== this.definition) return;
     const wanted = listing.address(row);
     const items = answer.items.filter((item) => item.address === wanted && item.section === row.part.section);
     body.replaceChildren(...(answer.error ? [problem(answer.error)] : items.slice(0, 1).map((item) => el("div", {}, el("h3", {}, "Definition"), inside(page, item)))));

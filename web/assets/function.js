@@ -9,8 +9,16 @@ import { functionAddress, treemap } from "./treemap.js";
 const FOR = [["kprobe_events", "kprobe-events"], ["SystemTap", "stap"], ["bpftrace", "bpftrace"], ["perf", "perf"], ["trace-cmd", "trace-cmd"], ["C", "c"]];
 /** So many squares are told apart; beyond, the picture is a bar. */
 const SQUARES = 600;
-/** From so many on it is said how many have come. */
-const BATCH = 400;
+/** So many placements are told whole at a time. */
+const WHOLE = 50;
+/** So many are shown at first, of many more. */
+const FIRST = 15;
+
+/** Placements in brief, as if they were whole. @param {any} group @returns {any[]} */
+const inBrief = ({ module, function: name, file, line, coverage, names, placements }) => placements.map(
+  (/** @type {[number, string, number, number, number, number, [number, number] | null]} */ [section, address, symbol, offset, inline, verdict, outermost]) => ({
+    isBrief: true, module, function: name, file, line, coverage, section: names[section], address, symbol: names[symbol], offset, instance: inline ? "inline" : "out-of-line",
+    attach: { kprobe: names[verdict] }, inlined_into: outermost ? [{ function: names[outermost[0]], file: names[outermost[1]] }] : [] }));
 
 /** @param {any} item */
 const declaration = (item) => `${item.system ?? ""}\0${item.file}\0${item.line}`;
@@ -30,29 +38,28 @@ export async function functionPage(page) {
   main.append(el("div", { class: "top" }, heading, kernelChoice(page)), declared, body);
 
   const plain = /^[\w.]+$/.test(spec) ? spec : "";
-  const told = plain ? ask("history", { kernel, name: plain }, { signal }) : null;
-  /** @type {Map<string, any[]>} */
-  const groups = new Map();
-  const waiting = el("p", { class: "note", role: "status" });
-  let [read, next] = [0, 0];
-  const answer = await ask("resolve", { kernel, spec }, { signal, each: (items) => {
-    for (const item of items) {
-      const key = declaration(item);
-      const group = groups.get(key);
-      if (group) group.push(item);
-      else groups.set(key, [item]);
-    }
-    read += items.length;
-    if (read < BATCH || performance.now() < next) return;
-    next = performance.now() + 200;
-    waiting.textContent = `${count(read)} placements …`;
-    if (!waiting.isConnected) body.append(waiting);
-  } });
-  body.replaceChildren();
+  // Of many, the first are told whole, and all in brief: what pictures need.
+  const answer = await ask("resolve", { kernel, spec, limit: String(WHOLE) }, { signal });
   if (answer.error) {
     main.append(problem(answer.error), el("p", {}, link("/", { q: spec }, "Search for it"), " · ", link("/history", { name: spec }, "Its history in all kernels")));
     return;
   }
+  let items = answer.items;
+  if (answer.done?.end === "truncated") {
+    const brief = await ask("copies", { kernel, spec }, { signal });
+    items = brief.error ? (await ask("resolve", { kernel, spec }, { signal })).items : brief.items.flatMap(inBrief);
+    answer.done = brief.error ? answer.done : brief.done;
+    answer.items.forEach((item, at) => (items[at] = item));
+  }
+  /** @type {Map<string, any[]>} */
+  const groups = new Map();
+  items.forEach((item, at) => {
+    item.number = at;
+    const key = declaration(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  });
   const sorted = [...groups.values()].sort((a, b) => b.length - a.length);
   body.append(buttons(page, spec), ...remarks(answer));
   for (const items of sorted.slice(0, 12)) body.append(section(page, items, sorted.length > 1));
@@ -61,7 +68,9 @@ export async function functionPage(page) {
   }
   if (!answer.items.length) body.append(el("p", {}, "It has no code here."));
   body.append(callers(page, spec));
-  told?.then((facts) => {
+  if (!plain) return;
+  // Last, for it takes as long as all the rest.
+  void ask("history", { kernel, name: plain }, { signal }).then((facts) => {
     const prototypes = facts.items.filter((item) => item.fact.what === "prototype" && item.fact.value);
     declared.append(...prototypes.map((item) => el("pre", { class: "declaration" }, item.fact.value)));
   }).catch(() => {});
@@ -97,7 +106,34 @@ function section(page, items, isOneOfSeveral) {
     first.instance === "tracepoint" ? null : coverage(items),
     items.length > 1 ? copies(page, items) : null,
     el("h3", {}, counted(items.length, "placement")),
-    paged(items, (item) => placement(page, item, items.length <= 3), 50));
+    placements(page, items));
+}
+
+/** The placements, some at a time; those that are told in brief are asked for. @param {import("./parts.js").Page} page @param {any[]} items */
+function placements(page, items) {
+  const list = el("div", { class: "list" });
+  const more = /** @type {HTMLButtonElement} */ (el("button", { type: "button", click: () => void next().catch(() => {}) }));
+  let at = 0;
+  const show = (/** @type {any[]} */ part) => {
+    list.append(...part.map((item) => placement(page, item, items.length <= 3)));
+    at += part.length;
+    const left = items.length - at;
+    more.textContent = `Show ${count(Math.min(WHOLE, left))} more of ${count(left)}`;
+    more.hidden = !left;
+  };
+  const next = async () => {
+    const part = items.slice(at, at + WHOLE);
+    if (!part.some((item) => item.isBrief)) return show(part);
+    more.disabled = true;
+    const asked = { kernel: page.kernel, spec: page.fields.get("spec"), skip: String(part[0].number), limit: String(part.length) };
+    const answer = await ask("resolve", asked, { signal: page.signal });
+    more.disabled = false;
+    if (answer.error) list.append(problem(answer.error));
+    show(answer.items);
+  };
+  const brief = items.findIndex((item) => item.isBrief);
+  show(items.slice(0, brief < 0 ? WHOLE : Math.min(brief, FIRST)));
+  return el("div", {}, list, more);
 }
 
 /** The objects that have it. @param {any[]} items */

@@ -2,6 +2,7 @@
 use crate::access::Admission;
 use crate::assets::Asset;
 use crate::code::Part;
+use crate::copies;
 use crate::message::{Reader, Received, Refusal, Request, head_of, parameters, refuse, respond};
 use crate::questions;
 use crate::server::Shared;
@@ -79,8 +80,8 @@ fn send(stream: &TcpStream, request: &Request, asset: &Asset, cached: &str) -> i
     let takes_gzip =
         accepted.split(',').any(|coding| coding.split(';').next().unwrap_or_default().trim() == "gzip");
     let (body, coding) = match takes_gzip {
-        true => (&asset.gzip, "Content-Encoding: gzip\r\n"),
-        false => (&asset.plain, ""),
+        true => (asset.gzip(), "Content-Encoding: gzip\r\n"),
+        false => (&asset.plain[..], ""),
     };
     let fields = format!("Cache-Control: {cached}\r\nVary: Accept-Encoding\r\n{coding}");
     respond(stream, &head_of(200, asset.kind, &fields), body, request.method != "HEAD")
@@ -111,23 +112,18 @@ fn question(
         let lines = shared.search.lines(typed, &config);
         return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
     }
-    if let Some(part) = Part::of(method) {
-        let mut named = [None, None];
-        for (name, value) in &parameters {
-            match name.as_str() {
-                "kernel" => named[0] = Some(value),
-                "at" => named[1] = Some(value),
-                _ => return Err(Refusal(400, "this method has no such parameter: see docs/web.md")),
-            }
-        }
-        let [Some(kernel), Some(at)] = named else {
-            return Err(Refusal(400, "the code of a kernel is asked for at an address"));
-        };
+    let part = Part::of(method);
+    if part.is_some() || method == "copies" {
+        let about = if part.is_some() { "at" } else { "spec" };
+        let [kernel, about] = two(&parameters, ["kernel", about])?;
         if text.is_some() {
             return Err(Refusal(405, "decode and check take POST, all others GET"));
         }
         let _place = shared.place();
-        let lines = shared.code.lines(part, kernel, at, &config);
+        let lines = match part {
+            Some(part) => shared.code.lines(part, kernel, about, &config),
+            None => copies::lines(kernel, about, &config),
+        };
         return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
     }
     let is_kernel = |name: &str| config.releases().is_ok_and(|known| known.iter().any(|known| known == name));
@@ -142,6 +138,16 @@ fn question(
     match outlet.is_closed() {
         true => Ok(Err(io::ErrorKind::BrokenPipe.into())),
         false => Ok((&mut &**stream).write_all(b"0\r\n\r\n")),
+    }
+}
+
+/// The values of these parameters, each of which is needed, and no other.
+fn two<'p>(parameters: &'p [(String, String)], names: [&str; 2]) -> Result<[&'p str; 2], Refusal> {
+    let value =
+        |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    match names.map(value) {
+        [Some(first), Some(second)] if parameters.len() == 2 => Ok([first, second]),
+        _ => Err(Refusal(400, "this method has two parameters: see docs/web.md")),
     }
 }
 

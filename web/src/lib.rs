@@ -3,7 +3,7 @@
 //! ```text
 //! server ─▶ message (HTTP) ─▶ access (who may ask) ─▶ connection ─▶ questions ─▶ probeidx::cli::serve
 //!                                                         │     ├─▶ search (all kernels)
-//!                                                         │     ├─▶ code (instructions of a function)
+//!                                                         │     ├─▶ code (instructions of a function), copies (placements in brief)
 //!                                                         │     └─▶ watch (ends what nobody waits for)
 //!                                                         └───────▶ assets (page, scripts, style)
 //! ```
@@ -15,6 +15,8 @@ mod access;
 mod assets;
 mod code;
 mod connection;
+mod copies;
+mod lines;
 mod message;
 mod questions;
 mod search;

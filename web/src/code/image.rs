@@ -2,8 +2,9 @@
 //!
 //! Debug files are taken while they are there, for they are read at once; else the installed image and modules, which are
 //! unpacked. A file counts only if its build id is that of the index.
+use super::disassembly;
 use super::place::Shown;
-use super::{Answer, disassembly, text};
+use crate::lines::{Lines, text};
 use probeidx::discover::{self, Found, Sysroot};
 use probeidx::load::Image;
 use probeidx::load::elf::Elf;
@@ -48,7 +49,7 @@ struct Section {
 impl Images {
     /// Writes bytes and text of each instruction, as far as they are on this machine. Cost: of the first question to a
     /// kernel up to seconds, to unpack it; then some microseconds for an instruction.
-    pub fn write(&self, view: &View<'_>, shown: &Shown, out: &mut Answer) {
+    pub fn write(&self, view: &View<'_>, shown: &Shown, out: &mut Lines) {
         let Some(record) = view.objects.get(shown.object.index()) else { return };
         let Some(code) = self.code(view, shown.object, record) else {
             let what = shown.module(view).map_or("kernel".to_owned(), |name| format!("module {name}"));

@@ -1,6 +1,6 @@
 //! What the index has of a function's code: parts, scopes, variables, instructions. Addresses are bytes from its entry.
 use super::place::Shown;
-use super::{Answer, text};
+use crate::lines::{Lines, text};
 use probeidx::query::index::functions;
 use probeidx::query::index::line_table::{self, Row};
 use probeidx::query::index::symbols;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const MOST_VARIABLES: usize = 20_000;
 
 /// Writes them. Cost: some microseconds for an instruction, and for a variable.
-pub fn write(view: &View<'_>, shown: &Shown, out: &mut Answer) {
+pub fn write(view: &View<'_>, shown: &Shown, out: &mut Lines) {
     out.item(&function(view, shown));
     for part in &shown.parts {
         out.item(&part_of(view, shown, *part));
@@ -63,7 +63,7 @@ fn part_of(view: &View<'_>, shown: &Shown, part: Range) -> Value {
     })
 }
 
-fn scopes(view: &View<'_>, shown: &Shown, out: &mut Answer) {
+fn scopes(view: &View<'_>, shown: &Shown, out: &mut Lines) {
     let numbers: FxHashMap<PlaceId, usize> =
         shown.scopes.iter().enumerate().map(|(at, placed)| (placed.id, at)).collect();
     for (number, placed) in shown.scopes.iter().enumerate() {
@@ -91,7 +91,7 @@ fn ranges(shown: &Shown, ranges: impl Iterator<Item = Range>) -> Vec<[i64; 2]> {
     ranges.map(|range| [shown.offset(range.start), shown.offset(range.end)]).collect()
 }
 
-fn variables(view: &View<'_>, shown: &Shown, out: &mut Answer) {
+fn variables(view: &View<'_>, shown: &Shown, out: &mut Lines) {
     let mut spelled: FxHashMap<TypeId, Option<String>> = FxHashMap::default();
     let mut count = 0;
     for (scope, placed) in shown.scopes.iter().enumerate() {
@@ -124,9 +124,9 @@ fn variables(view: &View<'_>, shown: &Shown, out: &mut Answer) {
     }
 }
 
-fn instructions(view: &View<'_>, shown: &Shown, out: &mut Answer) {
+fn instructions(view: &View<'_>, shown: &Shown, out: &mut Lines) {
     let judge = Judge::new(view);
-    let mut lines = Lines::of(view, shown);
+    let mut lines = SourceLines::of(view, shown);
     let names: Vec<String> = lines.files.iter().map(|file| text(view.string(*file))).collect();
     out.item(&json!({ "of": "files", "files": names }));
     for Range { start, end } in shown.instructions(view) {
@@ -138,21 +138,17 @@ fn instructions(view: &View<'_>, shown: &Shown, out: &mut Answer) {
             )
         });
         // Of numbers and names of verdicts alone: there are thousands.
-        out.items += 1;
-        out.line(
-            "item",
-            &format_args!(
-                "{{\"of\":\"instruction\",\"at\":{},\"length\":{},\"kprobe\":\"{}\"{line}}}",
-                shown.offset(start),
-                end - start,
-                judge.kprobe(shown.object, start).name(),
-            ),
-        );
+        out.written(&format_args!(
+            "{{\"of\":\"instruction\",\"at\":{},\"length\":{},\"kprobe\":\"{}\"{line}}}",
+            shown.offset(start),
+            end - start,
+            judge.kprobe(shown.object, start).name(),
+        ));
     }
 }
 
 /// The line rows of a function, walked upwards.
-pub struct Lines {
+pub struct SourceLines {
     rows: Vec<Row>,
     next: usize,
     /// Each once, in the order of the rows.
@@ -160,7 +156,7 @@ pub struct Lines {
     numbers: FxHashMap<StrId, usize>,
 }
 
-impl Lines {
+impl SourceLines {
     /// Reads them. Cost: the rows of the sequences that hold it.
     pub fn of(view: &View<'_>, shown: &Shown) -> Self {
         let rows: Vec<Row> =

@@ -11,14 +11,12 @@ mod listing;
 mod place;
 mod source;
 
+use crate::lines::Lines;
 use image::Images;
 use place::Shown;
 use probeidx::Result;
 use probeidx::cli::config::Config;
-use probeidx::cli::exit;
 use probeidx_format::View;
-use serde_json::{Value, json};
-use std::fmt::Write;
 use std::path::PathBuf;
 
 /// What is asked of a function's code.
@@ -59,17 +57,12 @@ impl Code {
 
     /// The answer as lines of the protocol. Cost: see the parts.
     pub fn lines(&self, part: Part, kernel: &str, at: &str, config: &Config) -> Vec<u8> {
-        let mut answer = Answer::default();
-        match self.answer(part, kernel, at, config, &mut answer) {
-            Ok(()) => answer.finish(),
-            Err(error) => {
-                answer.line("error", &exit::object(&error));
-                answer.text.into_bytes()
-            }
-        }
+        let mut out = Lines::default();
+        let answered = self.answer(part, kernel, at, config, &mut out);
+        out.end(answered)
     }
 
-    fn answer(&self, part: Part, kernel: &str, at: &str, config: &Config, out: &mut Answer) -> Result<()> {
+    fn answer(&self, part: Part, kernel: &str, at: &str, config: &Config, out: &mut Lines) -> Result<()> {
         for path in probeidx::kernels::choose(&config.db, Some(kernel), None)?.iter().take(1) {
             let index = config.open(path)?;
             let view: View<'_> = index.view()?;
@@ -82,40 +75,4 @@ impl Code {
         }
         Ok(())
     }
-}
-
-/// Lines of an answer.
-#[derive(Default)]
-struct Answer {
-    text: String,
-    items: usize,
-    is_truncated: bool,
-}
-
-impl Answer {
-    fn item(&mut self, value: &Value) {
-        self.items += 1;
-        self.line("item", value);
-    }
-
-    fn note(&mut self, text: &str) {
-        self.line("note", &json!(text));
-    }
-
-    /// `value` is JSON.
-    fn line(&mut self, field: &str, value: &dyn std::fmt::Display) {
-        // A string takes all of it.
-        let _ = writeln!(self.text, "{{\"id\":null,\"{field}\":{value}}}");
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        let end = if self.is_truncated { "truncated" } else { "complete" };
-        let done = json!({ "code": u8::from(self.items == 0), "items": self.items, "end": end });
-        self.line("done", &done);
-        self.text.into_bytes()
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

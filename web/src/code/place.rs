@@ -1,5 +1,5 @@
 //! The function that an address is in.
-use super::text;
+use crate::lines::text;
 use probeidx::query::index::functions::{self, Placed};
 use probeidx::query::index::{instructions, line_table, symbols};
 use probeidx::query::runtime::address_map::Loaded;

@@ -1,7 +1,7 @@
 //! The source lines of a function's code, where the source is on this machine.
-use super::listing::Lines;
+use super::listing::SourceLines;
 use super::place::Shown;
-use super::{Answer, text};
+use crate::lines::{Lines, text};
 use probeidx::cli::source::Places;
 use probeidx_format::View;
 use probeidx_format::id::StrId;
@@ -11,11 +11,11 @@ use std::path::Path;
 
 /// Writes an item for each file that is there: the lines that have code, and those of the declaration. Cost: reads the
 /// files.
-pub fn write(view: &View<'_>, shown: &Shown, named: Option<&Path>, out: &mut Answer) {
+pub fn write(view: &View<'_>, shown: &Shown, named: Option<&Path>, out: &mut Lines) {
     // The index is a stranger's: it may not name a file by itself.
     let places = Places::new(named, &text(view.release())).below_folders_alone();
     let mut wanted: BTreeMap<StrId, BTreeSet<u32>> = BTreeMap::new();
-    for (file, line) in Lines::of(view, shown).by_file() {
+    for (file, line) in SourceLines::of(view, shown).by_file() {
         wanted.entry(file).or_default().insert(line);
     }
     let mut missing = vec![];

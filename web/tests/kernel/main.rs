@@ -388,12 +388,14 @@ fn measured() {
     for (name, path) in [
         ("vfs_read", "/function?kernel=KERNEL&spec=vfs_read"),
         ("kmalloc", "/function?kernel=KERNEL&spec=kmalloc"),
+        ("code of vfs_read", "/code?kernel=KERNEL&at=vfs_read"),
+        ("code of 12 KB", "/code?kernel=KERNEL&at=do_check_common"),
         ("struct file", "/type?kernel=KERNEL&name=struct+file"),
         ("history", "/history?name=vfs_read"),
     ] {
         let path = path.replace("KERNEL", &explored.kernel);
         let mut times = vec![];
-        for _ in 0..3 {
+        for _ in 0..5 {
             explored.open("/");
             let walk = format!(
                 "(async () => {{ const begun = performance.now(); const link = document.createElement('a'); link.href = '{path}'; document.body.append(link); link.click(); link.remove();
@@ -403,6 +405,11 @@ fn measured() {
         }
         eprintln!("{name}, ms: {times:?}");
     }
+    explored.open("/code?kernel=KERNEL&at=do_check_common");
+    let scroll = "(async () => { const l = document.querySelector('.listing'); const times = []; let last = performance.now();
+        for (let i = 0; i < 120; i++) { l.scrollTop = i * 400; await new Promise(requestAnimationFrame); const now = performance.now(); times.push(now - last); last = now; }
+        times.sort((a, b) => a - b); return [60, 114, 119].map((i) => Math.round(times[i])).join(' '); })()";
+    eprintln!("a frame while it scrolls, ms, median, 95th, worst: {}", browser.promised(scroll));
     explored.open("/function?kernel=KERNEL&spec=vfs_read");
     let weight = "performance.getEntriesByType('resource').filter((r) => r.name.includes('/assets/')).map((r) => [r.transferSize, r.decodedBodySize]).reduce((a, b) => [a[0] + b[0], a[1] + b[1]], [0, 0]).join(' sent, whole ')";
     eprintln!("page weight in bytes: {}", browser.text(weight));
