@@ -15,7 +15,7 @@ const PRINTED = 4000;
 
 /** @typedef {{at: number, length: number, address: string, section: string, symbol: string, offset: number}} Part */
 /** @typedef {{of: string, at: number, length: number, kprobe: string, file?: number, line?: number, column?: number, is_stmt?: boolean, part: Part, isHead?: boolean}} Row */
-/** @typedef {{scope: number, outer: number | null, function: string, file: string, line: number, call: any, ranges: [number, number][], depth: number}} Scope */
+/** @typedef {{scope: number, outer: number | null, function: string, file: string, line: number, call: any, ranges: [number, number][], rows: [number, number][], depth: number}} Scope */
 /** @typedef {{scope: number, name: string, kind: string, type: string | null, within: [number, number][], places: {from: number, to: number, in: string, state: string, location: string}[]}} Variable */
 /** @typedef {{bytes: string, text?: string, target?: number}} Instruction */
 
@@ -43,6 +43,15 @@ export class Listing {
       row.part = this.parts[part];
       if (this.rows[this.rows.length - 1]?.part !== row.part) this.rows.push({ ...row, isHead: true, length: 0 });
       this.rows.push(row);
+    }
+    /** How deep scopes are nested, and those that start at an address. */
+    this.deepest = 0;
+    /** @type {Map<number, Scope[]>} */
+    this.starting = new Map();
+    for (const scope of this.scopes) {
+      scope.rows = scope.ranges.map((range) => this.rowsOf(range));
+      this.deepest = Math.max(this.deepest, scope.depth);
+      if (scope.depth) for (const [start] of scope.ranges) this.starting.set(start, [...(this.starting.get(start) ?? []), scope]);
     }
     /** @type {Map<number, Instruction>} */
     this.instructions = new Map();
@@ -132,12 +141,12 @@ export async function codePage(page) {
     for (const item of found.items) if (item.bytes !== undefined) listing.instructions.set(item.at, item);
     const from = found.items.find((item) => item.from)?.from;
     notes.append(...remarks(found), from ? el("p", { class: "note" }, "Bytes and text are those of ", code(from), "; a running kernel changes some of them.") : "");
-    view.draw(true);
+    view.later(true);
   }).catch(() => {});
   void sources.then((found) => {
     for (const item of found.items) listing.sources.set(item.file, item.lines);
     notes.append(...remarks(found));
-    view.draw(true);
+    view.later(true);
   }).catch(() => {});
 }
 
@@ -165,11 +174,11 @@ class View {
         inlined ? el("label", {}, el("input", { type: "checkbox", checked: true, change: (/** @type {Event} */ event) => this.choose(/** @type {HTMLInputElement} */ (event.target).checked) }), " variables of inlined functions") : "",
         el("span", { class: "dim keys", id: "code-keys" }, el("kbd", {}, "↑"), el("kbd", {}, "↓"), " move, ", el("kbd", {}, "Enter"), " defines a probe, ", el("kbd", {}, "→"), " follows a jump")),
       el("div", { class: "both" }, this.grid, this.beside));
-    this.isWaiting = false;
+    [this.isWaiting, this.isStale] = [false, false];
     page.signal.addEventListener("abort", () => removeEventListener("beforeprint", print));
     const print = () => this.draw(true, 0, Math.min(listing.rows.length, PRINTED));
     addEventListener("beforeprint", print);
-    new ResizeObserver(() => this.draw(true)).observe(this.grid);
+    new ResizeObserver(() => this.later(false)).observe(this.grid);
   }
 
   /** @param {number} at */
@@ -190,12 +199,14 @@ class View {
     this.draw(true);
   }
 
-  later() {
+  /** Draws with the next frame. @param {boolean} [isAnew] */
+  later(isAnew = false) {
+    this.isStale ||= isAnew;
     if (this.isWaiting) return;
     this.isWaiting = true;
     requestAnimationFrame(() => {
       this.isWaiting = false;
-      this.draw(false);
+      this.draw(this.isStale);
     });
   }
 
@@ -204,6 +215,7 @@ class View {
     const [top, height] = [this.grid.scrollTop, this.grid.clientHeight || 600];
     const seen = [Math.floor(top / HEIGHT), Math.ceil((top + height) / HEIGHT)];
     if (!isAnew && seen[0] >= this.first && seen[1] <= this.end) return;
+    this.isStale = false;
     const rows = this.listing.rows.length;
     this.first = from ?? Math.max(seen[0] - BEYOND, 0);
     this.end = to ?? Math.min(seen[1] + BEYOND, rows);
@@ -233,7 +245,7 @@ class View {
     const kind = sort(row.kprobe);
     const before = listing.rows[at - 1];
     const isNew = row.file !== undefined && (before?.isHead || before?.file !== row.file || before?.line !== row.line);
-    const starting = listing.scopes.filter((scope) => scope.depth > 0 && scope.ranges.some(([start]) => start === row.at));
+    const starting = listing.starting.get(row.at) ?? [];
     const offset = `+0x${(row.part.offset + row.at - row.part.at).toString(16)}`;
     return el("div", { class: `code-row ${kind}`, role: "row", "aria-rowindex": at + 1, id: `row-${at}`, "data-row": at, title: row.kprobe === "ok" ? null : `${row.kprobe}: ${meaning(row.kprobe)}` },
       el("div", { class: `verdict ${kind}`, role: "gridcell" }, el("span", { "aria-hidden": "true" }, SIGNS[kind]), el("span", { class: "hidden" }, row.kprobe)),

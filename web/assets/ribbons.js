@@ -5,7 +5,7 @@ import { typeLink } from "./parts.js";
 
 /** @typedef {import("./code.js").Listing} Listing */
 /** @typedef {import("./code.js").Variable} Variable */
-/** A variable with its rows, half open, and its column. @typedef {{variable: Variable, column: number, spans: [number, number][]}} Ribbon */
+/** A variable with its rows, half open, and its column. @typedef {{variable: Variable, column: number, spans: [number, number][], places: {place: Variable["places"][0], rows: [number, number]}[]}} Ribbon */
 /** @typedef {{ribbons: Ribbon[], count: number, left: number}} Columns */
 
 /** Pixels of a bracket and of a ribbon, and how many ribbons stand side by side. */
@@ -26,26 +26,32 @@ export function columns(listing, withInlined) {
   for (const variable of listing.variables) {
     if (!variable.places.length || (variable.scope > 0 && !withInlined)) continue;
     const spans = joined(variable.within.map((range) => listing.rowsOf(range)));
-    if (spans.length) ribbons.push({ variable, column: 0, spans });
+    if (spans.length) ribbons.push({ variable, column: 0, spans, places: [] });
   }
   // The function's own come first, parameters before locals; those of inlined functions from above.
   const rank = (/** @type {Ribbon} */ { variable }) => (variable.scope > 0 ? 2 : variable.kind === "local" ? 1 : 0);
   ribbons.sort((a, b) => rank(a) - rank(b) || (rank(a) === 2 ? a.spans[0][0] - b.spans[0][0] : 0));
-  /** @type {[number, number][][]} */
+  // The rows of each column that are taken.
+  /** @type {Uint8Array[]} */
   const taken = [];
   let left = 0;
   const placed = ribbons.filter((ribbon) => {
-    const isFree = (/** @type {[number, number][]} */ column) => column.every(([from, to]) => ribbon.spans.every((span) => span[1] <= from || to <= span[0]));
+    const isFree = (/** @type {Uint8Array} */ column) => ribbon.spans.every(([from, to]) => {
+      for (let row = from; row < to; row += 1) if (column[row]) return false;
+      return true;
+    });
     let column = taken.findIndex(isFree);
     if (column < 0) column = taken.length;
     if (column >= MOST) {
       left += 1;
       return false;
     }
-    (taken[column] ??= []).push(...ribbon.spans);
+    taken[column] ??= new Uint8Array(listing.rows.length);
+    for (const [from, to] of ribbon.spans) taken[column].fill(1, from, to);
     ribbon.column = column;
     return true;
   });
+  for (const ribbon of placed) ribbon.places = ribbon.variable.places.map((place) => ({ place, rows: listing.rowsOf([place.from, place.to]) }));
   return { ribbons: placed, count: taken.length, left };
 }
 
@@ -73,7 +79,7 @@ export function legend(listing, columns) {
 }
 
 /** @param {Listing} listing */
-const deepest = (listing) => listing.scopes.reduce((most, scope) => Math.max(most, scope.depth), 0);
+const deepest = (listing) => listing.deepest;
 
 export const picture = {
   /** Pixels across. @param {Listing} listing @param {Columns} columns */
@@ -88,8 +94,7 @@ export const picture = {
     const cut = ([from, to]) => [Math.max(from, first), Math.min(to, end)];
     for (const scope of listing.scopes) {
       if (!scope.depth) continue;
-      for (const range of scope.ranges) {
-        const whole = listing.rowsOf(range);
+      for (const whole of scope.rows) {
         const [from, to] = cut(whole);
         if (from >= to) continue;
         const [x, top, bottom] = [(scope.depth - 1) * BRACKET + 2, (from - first) * height, (to - first) * height];
@@ -97,15 +102,14 @@ export const picture = {
         drawn.push(svg("path", { class: "bracket", d: begin + close }, svg("title", {}, `${scope.function}${scope.call ? `, called at ${scope.call.file}:${scope.call.line}` : ""}`)));
       }
     }
-    for (const { variable, column, spans } of columns.ribbons) {
+    for (const { variable, column, spans, places } of columns.ribbons) {
       if (spans[spans.length - 1][1] <= first || spans[0][0] >= end) continue;
       const x = left + column * RIBBON;
       for (const span of spans) {
         const [start, stop] = cut(span);
         if (start < stop) drawn.push(svg("line", { class: "gone", x1: x + RIBBON / 2 - 1, x2: x + RIBBON / 2 - 1, y1: (start - first) * height, y2: (stop - first) * height }));
       }
-      for (const place of variable.places) {
-        const whole = listing.rowsOf([place.from, place.to]);
+      for (const { place, rows: whole } of places) {
         const [start, stop] = cut(whole);
         if (start >= stop) continue;
         drawn.push(svg("rect", { class: `ribbon ${place.in}`, x, width: RIBBON - 2, y: (start - first) * height + (start === whole[0] ? 1 : 0), height: (stop - start) * height - (start === whole[0] ? 1 : 0) },
