@@ -10,8 +10,8 @@ import { columns, legend, picture, whereabouts } from "./ribbons.js";
 const HEIGHT = 20;
 /** So many rows are kept beyond what is seen. */
 const BEYOND = 12;
-/** So many rows are printed; they are all drawn for it. */
-const PRINTED = 4000;
+/** So many rows are printed; they are all drawn for it, so many on a sheet. */
+const [PRINTED, SHEET] = [4000, 15];
 
 /** @typedef {{at: number, length: number, address: string, section: string, symbol: string, offset: number}} Part */
 /** @typedef {{of: string, at: number, length: number, kprobe: string, file?: number, line?: number, column?: number, is_stmt?: boolean, part: Part, isHead?: boolean}} Row */
@@ -175,9 +175,9 @@ class View {
         el("span", { class: "dim keys", id: "code-keys" }, el("kbd", {}, "↑"), el("kbd", {}, "↓"), " move, ", el("kbd", {}, "Enter"), " defines a probe, ", el("kbd", {}, "→"), " follows a jump")),
       el("div", { class: "both" }, this.grid, this.beside));
     [this.isWaiting, this.isStale] = [false, false];
-    page.signal.addEventListener("abort", () => removeEventListener("beforeprint", print));
-    const print = () => this.draw(true, 0, Math.min(listing.rows.length, PRINTED));
-    addEventListener("beforeprint", print);
+    const { signal } = page;
+    addEventListener("beforeprint", () => this.draw(true, 0, Math.min(listing.rows.length, PRINTED)), { signal });
+    addEventListener("afterprint", () => this.draw(true), { signal });
     new ResizeObserver(() => this.later(false)).observe(this.grid);
   }
 
@@ -222,14 +222,20 @@ class View {
     this.window.style.transform = `translateY(${this.first * HEIGHT}px)`;
     const width = picture.width(this.listing, this.columns);
     this.grid.style.setProperty("--pictures", `${width}px`);
-    const shown = [];
-    for (let at = this.first; at < this.end; at += 1) shown.push(this.row(at));
-    this.window.replaceChildren(...shown, picture.draw(this.listing, this.columns, this.first, this.end, HEIGHT));
-    // The pictures stand in their column, whatever the others are as wide as.
-    const column = /** @type {HTMLElement | null} */ (this.window.querySelector(".row-pictures"));
-    const drawn = /** @type {SVGElement | null} */ (this.window.querySelector("svg"));
-    if (column && drawn) drawn.style.left = `${column.offsetLeft}px`;
+    // Printed rows keep together with their picture.
+    const step = to === undefined ? this.end - this.first : SHEET;
+    const sheets = [];
+    for (let at = this.first; at < this.end; at += step) sheets.push(this.sheet(at, Math.min(at + step, this.end)));
+    this.window.replaceChildren(...sheets);
     this.mark();
+  }
+
+  /** Rows, and the picture beside them; it hangs in the cell of the first. @param {number} from @param {number} to */
+  sheet(from, to) {
+    const rows = [];
+    for (let at = from; at < to; at += 1) rows.push(this.row(at));
+    rows[0]?.querySelector(".row-pictures")?.append(picture.draw(this.listing, this.columns, from, to, HEIGHT));
+    return el("div", { class: "sheet", role: "rowgroup" }, rows);
   }
 
   /** @param {number} at */
@@ -239,7 +245,7 @@ class View {
     if (row.isHead) {
       return el("div", { class: "code-row head", role: "row", "aria-rowindex": at + 1, id: `row-${at}` },
         el("div", { role: "gridcell" }, code(row.part.symbol ?? ""), el("span", { class: "dim" }, ` ${row.part.address} in ${row.part.section}`)),
-        el("div", { class: "row-pictures", role: "presentation" }));
+        el("div", { class: "row-pictures", role: "gridcell" }));
     }
     const known = listing.instructions.get(row.at);
     const kind = sort(row.kprobe);
@@ -247,12 +253,12 @@ class View {
     const isNew = row.file !== undefined && (before?.isHead || before?.file !== row.file || before?.line !== row.line);
     const starting = listing.starting.get(row.at) ?? [];
     const offset = `+0x${(row.part.offset + row.at - row.part.at).toString(16)}`;
-    return el("div", { class: `code-row ${kind}`, role: "row", "aria-rowindex": at + 1, id: `row-${at}`, "data-row": at, title: row.kprobe === "ok" ? null : `${row.kprobe}: ${meaning(row.kprobe)}` },
+    return el("div", { class: `code-row ${kind}`, role: "row", "aria-rowindex": at + 1, id: `row-${at}`, "data-row": at, "aria-label": `${listing.symbolic(row)}: ${known?.text ?? ""}; kprobe ${row.kprobe}; ${listing.line(row)}`, title: row.kprobe === "ok" ? null : `${row.kprobe}: ${meaning(row.kprobe)}` },
       el("div", { class: `verdict ${kind}`, role: "gridcell" }, el("span", { "aria-hidden": "true" }, SIGNS[kind]), el("span", { class: "hidden" }, row.kprobe)),
       el("div", { class: "address", role: "gridcell", title: listing.address(row) }, offset),
       el("div", { class: "bytes-of", role: "gridcell" }, known ? known.bytes.replace(/../g, "$& ") : ""),
       el("div", { class: "text", role: "gridcell", title: known?.text }, this.text(row, known)),
-      el("div", { class: "row-pictures", role: "presentation" }),
+      el("div", { class: "row-pictures", role: "gridcell" }),
       el("div", { class: "line", role: "gridcell" },
         starting.map((scope) => [el("span", { class: "starts", title: `${scope.function}, ${place(scope.file, scope.line)}` }, `${scope.function}() `)]),
         isNew ? [el("span", { class: "dim", title: listing.line(row) }, listing.line(row).replace(/^.*\//, "")), " ", el("span", { class: "source" }, listing.source(row))] : ""));

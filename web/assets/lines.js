@@ -23,7 +23,7 @@ export async function linesPage(page) {
   }
   main.append(el("p", {}, `${counted(lines.size, "line")}, ${counted(answer.items.length, "address", "addresses")}; ● is the best of a line.`));
   main.append(paged([...lines], ([key, items]) => el("section", { class: "line" },
-    el("h3", {}, code(key), " ", items[0].text ? el("span", { class: "source" }, items[0].text.trim()) : ""),
+    el("h2", {}, code(key), " ", items[0].text ? el("span", { class: "source" }, items[0].text.trim()) : ""),
     el("ul", {}, items.map((item) => el("li", { class: sort(item.attach.kprobe) },
       el("span", { "aria-hidden": "true" }, item.best ? "● " : "○ "),
       link("/function", { kernel, spec: item.module ? `${item.module}:${item.symbol}+${item.offset}` : `${item.symbol}+${item.offset}` }, `${item.symbol}+0x${(item.offset ?? 0).toString(16)}`), " ",

@@ -3,10 +3,13 @@ use crate::access::Admission;
 use crate::assets::Asset;
 use crate::code::Part;
 use crate::copies;
+use crate::lines::Lines;
 use crate::message::{Reader, Received, Refusal, Request, head_of, parameters, refuse, respond};
 use crate::questions;
 use crate::server::Shared;
 use probeidx::cli::serve::{Outlet, Request as Asked};
+use probeidx::query::check::Kind;
+use serde_json::json;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -111,6 +114,12 @@ fn question(
         let _place = shared.place();
         let lines = shared.search.lines(typed, &config);
         return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
+    }
+    if method == "kind" {
+        let written = text.ok_or(Refusal(405, "decode, check and kind take POST, all others GET"))?;
+        let mut lines = Lines::default();
+        lines.item(&json!({ "kind": Kind::guessed(written).name() }));
+        return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines.end(Ok(())), true));
     }
     let part = Part::of(method);
     if part.is_some() || method == "copies" {

@@ -4,6 +4,7 @@ mod access;
 mod bounds;
 mod code;
 mod command;
+mod contrast;
 mod pages;
 mod questions;
 mod support;

@@ -141,3 +141,12 @@ fn placements_in_brief_are_those_of_resolve() {
     let absent = program.get(&format!("/api/copies?kernel={RELEASE}&spec=submitt"));
     assert_eq!(absent.lines().last().unwrap()["done"]["code"], 1);
 }
+
+#[test]
+fn the_kind_of_a_script_is_guessed() {
+    let program = Program::start(INDEX.path());
+    let kind = |text: &str| program.ask("POST /api/kind", "", text.as_bytes()).items()[0]["kind"].clone();
+    assert_eq!(kind("kprobe:submit { @ = count(); }"), "bpftrace");
+    assert_eq!(kind("probe kernel.function(\"submit\") { }"), "systemtap");
+    assert_eq!(program.get("/api/kind").status, 405);
+}
