@@ -188,7 +188,7 @@ class View {
     this.grid.scrollTop = Math.max(this.current - seen, 0) * HEIGHT;
     this.draw(true);
     this.tell();
-    void this.define();
+    void this.define(false);
     this.grid.focus({ preventScroll: true });
   }
 
@@ -360,7 +360,7 @@ class View {
     if (!row) return;
     const scopes = listing.scopesAt(row.at);
     this.asked = -1;
-    this.definition = el("div", {}, el("button", { type: "button", click: () => this.define() }, "Define a probe here"));
+    this.definition = el("div", {}, el("button", { type: "button", click: () => void this.define() }, "Define a probe here"));
     this.beside.replaceChildren(
       el("h2", {}, code(listing.symbolic(row)), " ", badge("kprobe", row.kprobe)),
       row.kprobe === "ok" ? "" : el("p", { class: sort(row.kprobe) }, `${SIGNS[sort(row.kprobe)]} ${row.kprobe}: ${meaning(row.kprobe)}`),
@@ -369,8 +369,8 @@ class View {
       el("h3", {}, "Values"), whereabouts(listing, scopes, row.at), this.definition);
   }
 
-  /** Asks what `resolve` says of the current row. */
-  async define() {
+  /** Asks what `resolve` says of the current row. @param {boolean} [isSaid] */
+  async define(isSaid = true) {
     const { listing, page } = this;
     const row = listing.rows[this.current];
     if (!row || row.isHead || this.asked === this.current) return;
@@ -383,6 +383,6 @@ class View {
     const wanted = listing.address(row);
     const items = answer.items.filter((item) => item.address === wanted && item.section === row.part.section);
     body.replaceChildren(...(answer.error ? [problem(answer.error)] : items.slice(0, 1).map((item) => el("div", {}, el("h3", {}, "Definition"), inside(page, item)))));
-    say(items.length ? `${listing.symbolic(row)}: kprobe ${row.kprobe}` : "Nothing can be defined here");
+    if (isSaid) say(items.length ? `${listing.symbolic(row)}: kprobe ${row.kprobe}` : "Nothing can be defined here");
   }
 }

@@ -1,6 +1,6 @@
 // @ts-check
 // Pictures beside the instructions: inlined scopes as brackets, and where each variable is as a ribbon.
-import { code, counted, el, svg } from "./dom.js";
+import { code, count, counted, el, svg } from "./dom.js";
 import { typeLink } from "./parts.js";
 
 /** @typedef {import("./code.js").Listing} Listing */
@@ -74,8 +74,8 @@ export function legend(listing, columns) {
   const never = listing.variables.filter((variable) => !variable.places.length).length;
   return el("ul", { class: "legend in-a-row" }, Object.keys(MEDIA).filter((kind) => used.has(kind)).map((kind) => el("li", {}, swatch(kind), ` ${MEDIA[kind]}`)),
     used.size ? el("li", {}, swatch("gone"), " gone") : "",
-    never ? el("li", { class: "dim" }, `${counted(never, "variable")} without any place`) : "",
-    columns.left ? el("li", { class: "dim" }, `${counted(columns.left, "variable")} beside alone`) : "");
+    never ? el("li", { class: "dim" }, `${counted(never, "variable")} optimized out`) : "",
+    columns.left ? el("li", { class: "dim" }, `${count(columns.left)} more in the list of values`) : "");
 }
 
 /** @param {Listing} listing */

@@ -87,7 +87,7 @@ impl Kind {
             Self::SystemTap
                 if bytes.contains(&b'{')
                     && !is_script(nameless, bytes)
-                    && !first.next().is_some_and(|line| commands::points(line).is_some()) =>
+                    && first.next().is_none_or(|line| commands::points(line).is_none()) =>
             {
                 Self::Bpftrace
             }

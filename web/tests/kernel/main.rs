@@ -210,7 +210,7 @@ fn those_who_hear_or_print_a_page_have_all_of_it() {
         let (_, path, _) = PAGES.iter().find(|page| page.0 == name).unwrap();
         explored.open(path);
         let rows = browser.value("document.querySelectorAll('.code-row').length").as_u64();
-        browser.value("addEventListener('beforeprint', () => setTimeout(() => (window.printedRows = document.querySelectorAll('.code-row').length)), { once: true })");
+        browser.value("addEventListener('beforeprint', () => (window.printedRows = document.querySelectorAll('.code-row').length), { once: true })");
         let pdf = browser.printed();
         assert!(pdf.starts_with(b"%PDF") && pdf.len() > 10_000, "{name}");
         std::fs::write(pictures().join(format!("{name}.pdf")), pdf).unwrap();
