@@ -4,7 +4,7 @@ use probeidx_format::details::Range;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
 use probeidx_format::lines;
 use probeidx_format::record::SequenceRecord;
-use probeidx_format::{Left, View};
+use probeidx_format::{Left, SectionName, View};
 use rustc_hash::FxHashMap;
 
 /// A row: the code from this address up to that of the next row belongs to this line.
@@ -50,6 +50,8 @@ pub fn after(view: &View<'_>, object: ObjectId, pc: u32) -> Option<u32> {
 /// for [`at`]. Cost: linear in the rows of the sequences that hold it.
 pub fn within(view: &View<'_>, object: ObjectId, range: Range) -> Vec<Row> {
     let mut rows: Vec<Row> = vec![];
+    // Only a forged index has sequences that share rows.
+    let mut left = view.left(SectionName::Lines);
     let mut pc = range.start;
     while pc < range.end {
         let sequences = view.sequences_of(object);
@@ -62,7 +64,7 @@ pub fn within(view: &View<'_>, object: ObjectId, range: Range) -> Vec<Row> {
             }
             continue;
         };
-        let own = view.rows(sequence).take_while(|row| row.pc < range.end);
+        let own = view.rows(sequence).take_while(|row| row.pc < range.end && left.take(1));
         for row in own.map(|row| Row::new(view, sequence.unit, row)) {
             match rows.last_mut() {
                 Some(last) if last.pc == row.pc || row.pc <= range.start => *last = row,

@@ -70,7 +70,7 @@ pub struct Lifetime {
 }
 
 /// The variables of a placement without those of what is inlined into it, in the order of the debug information. Cost:
-/// for each variable, its ranges and the frame rules within them, twice their logarithm each.
+/// for each variable, its ranges, and the frame rules of the function if it is in the frame, with the logarithm of their number.
 pub fn lifetimes<'a>(view: &'a View<'a>, object: ObjectId, placed: Placed) -> Vec<Lifetime> {
     let details = view.details(placed.id, placed.record);
     let declared: Vec<_> =
@@ -146,8 +146,12 @@ impl<'a> Walk<'a> {
                 edges.extend([(start, Edge::Starts(at)), (end, Edge::Ends(at))]);
             }
         }
-        let rules = cfa::changes(self.view, self.object, whole);
-        edges.extend(rules.into_iter().map(|pc| (pc, Edge::Moves)));
+        let is_of_frame =
+            |expr: &Expr<'_>| matches!(expr, Expr::Frame(_) | Expr::FrameSum(_) | Expr::Verbatim(_));
+        if entries.iter().any(|(_, expr)| expr.as_ref().is_some_and(is_of_frame)) {
+            let rules = cfa::changes(self.view, self.object, whole);
+            edges.extend(rules.into_iter().map(|pc| (pc, Edge::Moves)));
+        }
         let entry = functions::root(self.view, self.placed).record.entry.get();
         if whole.contains(entry) {
             let second = instructions::after(self.view, self.object, entry);

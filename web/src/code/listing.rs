@@ -12,9 +12,12 @@ use probeidx_format::details::Range;
 use probeidx_format::id::{PlaceId, StrId, TypeId};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 /// The most variables that are told.
 const MOST_VARIABLES: usize = 20_000;
+/// Scopes and variables are told for so long: those of a kernel take some 10 ms, those of a forged index could take hours.
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// Writes them. Cost: some microseconds for an instruction, and for a variable.
 pub fn write(view: &View<'_>, shown: &Shown, out: &mut Lines) {
@@ -22,8 +25,9 @@ pub fn write(view: &View<'_>, shown: &Shown, out: &mut Lines) {
     for part in &shown.parts {
         out.item(&part_of(view, shown, *part));
     }
-    scopes(view, shown, out);
-    variables(view, shown, out);
+    let end = Instant::now() + LONGEST;
+    scopes(view, shown, end, out);
+    variables(view, shown, end, out);
     instructions(view, shown, out);
     out.is_truncated |= shown.is_cut;
     if shown.meanings > 1 {
@@ -63,10 +67,14 @@ fn part_of(view: &View<'_>, shown: &Shown, part: Range) -> Value {
     })
 }
 
-fn scopes(view: &View<'_>, shown: &Shown, out: &mut Lines) {
+fn scopes(view: &View<'_>, shown: &Shown, end: Instant, out: &mut Lines) {
     let numbers: FxHashMap<PlaceId, usize> =
         shown.scopes.iter().enumerate().map(|(at, placed)| (placed.id, at)).collect();
     for (number, placed) in shown.scopes.iter().enumerate() {
+        if Instant::now() > end {
+            out.is_truncated = true;
+            return;
+        }
         let function = functions::function(view, placed.record);
         let details = view.details(placed.id, placed.record);
         let unit = view.unit_of_place(placed.id);
@@ -91,12 +99,12 @@ fn ranges(shown: &Shown, ranges: impl Iterator<Item = Range>) -> Vec<[i64; 2]> {
     ranges.map(|range| [shown.offset(range.start), shown.offset(range.end)]).collect()
 }
 
-fn variables(view: &View<'_>, shown: &Shown, out: &mut Lines) {
+fn variables(view: &View<'_>, shown: &Shown, end: Instant, out: &mut Lines) {
     let mut spelled: FxHashMap<TypeId, Option<String>> = FxHashMap::default();
     let mut count = 0;
     for (scope, placed) in shown.scopes.iter().enumerate() {
         for variable in lifetime::lifetimes(view, shown.object, *placed) {
-            if count == MOST_VARIABLES {
+            if count == MOST_VARIABLES || Instant::now() > end {
                 out.is_truncated = true;
                 return;
             }

@@ -12,6 +12,8 @@ use probeidx_format::id::{ObjectId, PlaceId};
 
 /// The most bytes of code that are shown of a function; the largest of a kernel has a tenth of it.
 const MOST_BYTES: u32 = 1 << 20;
+/// The most parts; a function of a kernel has up to three.
+const MOST_PARTS: usize = 256;
 /// The most placements that are inlined into it.
 const MOST_SCOPES: usize = 20_000;
 
@@ -120,7 +122,8 @@ fn bounded(mut parts: Vec<Range>) -> (Vec<Range>, bool) {
     parts.sort_unstable_by_key(|part| part.start);
     parts.dedup();
     let mut left = MOST_BYTES;
-    let mut is_cut = false;
+    let mut is_cut = parts.len() > MOST_PARTS;
+    parts.truncate(MOST_PARTS);
     for part in &mut parts {
         let length = (part.end - part.start).min(left);
         is_cut |= part.end - part.start > length;
