@@ -32,20 +32,24 @@ export async function functionPage(page) {
     main.append(el("h1", {}, "No function"), el("p", {}, "Search for one above."));
     return;
   }
+  const plain = /^[\w.]+$/.test(spec) ? spec : "";
   const heading = el("h1", {}, code(spec));
-  const declared = el("div", {});
+  const declared = el("div", { class: plain ? "awaited" : null });
   const body = el("div", {});
   main.append(el("div", { class: "top" }, heading, kernelChoice(page)), declared, body);
 
-  const plain = /^[\w.]+$/.test(spec) ? spec : "";
   // Of many, the first are told whole, and all in brief: what pictures need.
   const answer = await ask("resolve", { kernel, spec, limit: String(WHOLE) }, { signal });
   if (answer.error) {
+    declared.remove();
     main.append(problem(answer.error), el("p", {}, link("/", { q: spec }, "Search for it"), " · ", link("/history", { name: spec }, "Its history in all kernels")));
     return;
   }
   let items = answer.items;
-  if (answer.done?.end === "truncated") {
+  const isLong = answer.done?.end === "truncated";
+  // What declares it takes as long as all its copies: for many of them it is asked last.
+  if (!isLong) void declare(page, plain, declared);
+  if (isLong) {
     const brief = await ask("copies", { kernel, spec }, { signal });
     items = brief.error ? (await ask("resolve", { kernel, spec }, { signal })).items : brief.items.flatMap(inBrief);
     answer.done = brief.error ? answer.done : brief.done;
@@ -68,12 +72,17 @@ export async function functionPage(page) {
   }
   if (!answer.items.length) body.append(el("p", {}, "It has no code here."));
   body.append(callers(page, spec));
-  if (!plain) return;
-  // Last, for it takes as long as all the rest.
-  void ask("history", { kernel, name: plain }, { signal }).then((facts) => {
-    const prototypes = facts.items.filter((item) => item.fact.what === "prototype" && item.fact.value);
-    declared.append(...prototypes.map((item) => el("pre", { class: "declaration" }, item.fact.value)));
-  }).catch(() => {});
+  if (isLong) void declare(page, plain, declared);
+}
+
+/** The prototypes of a name; room is kept for one until they have come. @param {import("./parts.js").Page} page @param {string} name @param {HTMLElement} declared */
+async function declare(page, name, declared) {
+  if (!name) return;
+  const facts = await ask("history", { kernel: page.kernel, name }, { signal: page.signal }).catch(() => null);
+  if (!facts) return;
+  const prototypes = facts.items.filter((item) => item.fact.what === "prototype" && item.fact.value);
+  declared.replaceChildren(...prototypes.map((item) => el("pre", { class: "declaration" }, item.fact.value)));
+  declared.removeAttribute("class");
 }
 
 /** What can be done with all of it. @param {import("./parts.js").Page} page @param {string} spec */
