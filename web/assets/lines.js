@@ -29,6 +29,7 @@ export async function linesPage(page) {
       link("/function", { kernel, spec: item.module ? `${item.module}:${item.symbol}+${item.offset}` : `${item.symbol}+${item.offset}` }, `${item.symbol}+0x${(item.offset ?? 0).toString(16)}`), " ",
       item.inlined_into?.length ? el("span", { class: "dim" }, `${item.function} into ${item.inlined_into[item.inlined_into.length - 1].function} `) : "",
       badge("kprobe", item.attach.kprobe), " ",
-      item.definition ? copyButton("definition", item.definition) : "",
+      item.definition ? copyButton("definition", item.definition) : "", " ",
+      link("/code", { kernel, at: item.module ? `${item.module}:${item.section}+${item.address}` : item.address }, "code"),
       el("span", { class: "dim" }, ` readable: ${(item.vars ?? []).filter((/** @type {any} */ v) => v.state === "readable" || v.state === "constant").map((/** @type {any} */ v) => v.name).join(", ") || "nothing"}`))))), 200));
 }

@@ -322,6 +322,41 @@ fn code_is_walked_by_keyboard_and_each_address_can_be_kept() {
 }
 
 #[test]
+fn instructions_are_those_of_objdump() {
+    let Some(explored) = Explored::new() else { return };
+    let mut compared = 0;
+    for function in ["vfs_read", "tcp_v4_rcv", "do_sys_openat2", "kmem_cache_alloc"] {
+        let asked = format!("/api/instructions?kernel={}&at={function}", explored.kernel.replace('+', "%2b"));
+        let items = explored.program.get(&asked).items();
+        let Some(from) = items.first().and_then(|item| item["from"].as_str()) else {
+            return eprintln!("skipped: the code of {} is not on this machine", explored.kernel);
+        };
+        let words = ["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), from];
+        let Ok(ran) = std::process::Command::new("objdump").args(words).output() else {
+            return eprintln!("skipped: no objdump");
+        };
+        // `ffffffff8134cc55:	push   %r15`. A boot image is nothing that it reads.
+        let text = String::from_utf8_lossy(&ran.stdout);
+        let rows = text.lines().filter_map(|line| line.split_once(":\t"));
+        let rows = rows.filter_map(|(at, text)| Some((u64::from_str_radix(at.trim(), 16).ok()?, text)));
+        let rows: Vec<(u64, &str)> = rows.collect();
+        let Some((base, _)) = rows.first() else { continue };
+        for (at, text) in &rows {
+            let own = items.iter().find(|item| item["at"].as_u64() == Some(at - base));
+            let own =
+                own.unwrap_or_else(|| panic!("{function}: {at:#x}"))["text"].as_str().unwrap_or_default();
+            assert_eq!(
+                own.split(' ').next(),
+                text.split_whitespace().next(),
+                "{function}: {at:#x}: {own}, {text}"
+            );
+            compared += 1;
+        }
+    }
+    eprintln!("{compared} instructions");
+}
+
+#[test]
 fn a_definition_is_copied() {
     let Some(explored) = Explored::new() else { return };
     let browser = &explored.browser;
