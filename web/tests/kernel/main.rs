@@ -12,11 +12,13 @@
 #[allow(dead_code, reason = "the other tests use more of it")]
 mod support;
 
+mod code;
 mod driver;
+mod heard_and_printed;
+mod measured;
 
 use driver::Browser;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 use support::{HOSTILE, MARKUP, Program, RELEASE};
 use tempfile::TempDir;
 
@@ -155,83 +157,6 @@ fn every_page_shows_what_the_index_has() {
 }
 
 #[test]
-fn those_who_hear_or_print_a_page_have_all_of_it() {
-    let Some(explored) = Explored::new() else { return };
-    let browser = &explored.browser;
-    // What is operated or stands for something has a name.
-    const NAMED: [&str; 16] = [
-        "button",
-        "link",
-        "textbox",
-        "searchbox",
-        "combobox",
-        "checkbox",
-        "image",
-        "listbox",
-        "grid",
-        "table",
-        "region",
-        "navigation",
-        "form",
-        "search",
-        "option",
-        "DisclosureTriangle",
-    ];
-    let pasted = [("log", "/log?kernel=KERNEL"), ("script", "/script")];
-    for (name, path) in PAGES.iter().map(|(name, path, _)| (*name, *path)).chain(pasted) {
-        explored.open(path);
-        let told = browser.told();
-        let is_unnamed = |(role, name): &&(String, String)| NAMED.contains(&role.as_str()) && name.is_empty();
-        let unnamed: Vec<_> = told.iter().filter(is_unnamed).collect();
-        assert!(unnamed.is_empty(), "{name}: {unnamed:?}");
-        for landmark in ["banner", "search", "navigation", "main"] {
-            let count = told.iter().filter(|(role, _)| role == landmark).count();
-            assert_eq!(count, 1, "{name}: {landmark}");
-        }
-        let levels: Vec<u8> =
-            told.iter().filter_map(|(role, _)| role.strip_prefix("heading")?.parse().ok()).collect();
-        assert_eq!(levels.first(), Some(&1), "{name}");
-        assert!(levels.windows(2).all(|two| two[1] <= two[0] + 1), "{name}: {levels:?}");
-        // The keyboard gets into the page, and what it is at is seen.
-        browser.value("(document.activeElement.blur(), scrollTo(0, 0))");
-        let mut reached = 0;
-        for _ in 0..14 {
-            browser.press(&TAB.to_string());
-            let seen = "(() => { const at = document.activeElement; if (at === document.body) return null;
-                return (getComputedStyle(at).outlineStyle !== 'none' || at.id === 'q') && at.tabIndex >= 0; })()";
-            let seen = browser.value(seen);
-            assert_ne!(seen, false, "{name}: {}", browser.text("document.activeElement.outerHTML"));
-            reached += u32::from(seen == true);
-        }
-        assert!(reached > 9, "{name}: {reached}");
-        assert_eq!(browser.complaints(), [""; 0], "{name}");
-    }
-    for name in ["function", "code", "type"] {
-        let (_, path, _) = PAGES.iter().find(|page| page.0 == name).unwrap();
-        explored.open(path);
-        let rows = browser.value("document.querySelectorAll('.code-row').length").as_u64();
-        browser.value("addEventListener('beforeprint', () => (window.printedRows = document.querySelectorAll('.code-row').length), { once: true })");
-        let pdf = browser.printed();
-        assert!(pdf.starts_with(b"%PDF") && pdf.len() > 10_000, "{name}");
-        std::fs::write(pictures().join(format!("{name}.pdf")), pdf).unwrap();
-        if name == "code" {
-            // All rows are printed, not those alone that were seen.
-            browser.until("window.printedRows !== undefined");
-            assert!(browser.value("window.printedRows").as_u64() > rows);
-        }
-    }
-    explored.open("/function?kernel=KERNEL&spec=vfs_read");
-    browser.devtools("Emulation.setEmulatedMedia", &serde_json::json!({"media": "print"}));
-    for (kept, selector) in
-        [(true, "button.copy"), (true, ".inside table"), (false, "header"), (false, ".buttons")]
-    {
-        let shown =
-            browser.value(&format!("document.querySelector('{selector}').getClientRects().length > 0"));
-        assert_eq!(shown, kept, "{selector}");
-    }
-}
-
-#[test]
 fn it_is_used_by_keyboard_alone_and_back_leads_back() {
     let Some(explored) = Explored::new() else { return };
     let browser = &explored.browser;
@@ -268,92 +193,6 @@ fn it_is_used_by_keyboard_alone_and_back_leads_back() {
     browser.press(&ESCAPE.to_string());
     assert_eq!(browser.value("document.getElementById('results').hidden"), true);
     assert_eq!(browser.complaints(), [""; 0]);
-}
-
-#[test]
-fn code_is_walked_by_keyboard_and_each_address_can_be_kept() {
-    let Some(explored) = Explored::new() else { return };
-    let browser = &explored.browser;
-    explored.open("/function?kernel=KERNEL&spec=do_open");
-    browser.value("document.querySelector('dd a[href^=\"/code\"]').click()");
-    browser.until("document.querySelectorAll('.code-row').length > 10");
-    // An inlined copy is shown in the function that has it.
-    assert_eq!(browser.text("document.querySelector('main h1 a').textContent"), "path_openat");
-    assert!(browser.text("document.querySelector('.here .chain')?.innerText ?? ''").contains("do_open"));
-    explored.has("p:probeidx/do_open");
-    for wanted in ["rect.ribbon.register", "path.bracket", ".spine", ".code-row .verdict.ok"] {
-        assert!(
-            browser
-                .value(&format!("document.querySelectorAll('svg.pictures {wanted}, {wanted}').length"))
-                .as_u64()
-                > Some(0),
-            "{wanted}"
-        );
-    }
-    let chosen = || browser.text("document.querySelector('.here h2 code').textContent");
-    let first = chosen();
-    browser.press(&DOWN.to_string());
-    let second = chosen();
-    assert_ne!(first, second);
-    let kept = browser.text("location.href");
-    // What is chosen is at that address, for whoever opens it, and what can be read there is what resolve says.
-    browser.open(&kept);
-    browser.until(&format!("document.querySelector('.here h2 code')?.textContent === '{second}'"));
-    browser.press(&ENTER.to_string());
-    browser.until("document.querySelector('.here dd button.copy') !== null");
-    browser.press(&UP.to_string());
-    assert_eq!(chosen(), first);
-    browser.press(&END.to_string());
-    let end = chosen();
-    assert_ne!(end, first);
-    let height = "document.querySelector('.listing').scrollTop + document.querySelector('.listing').clientHeight > document.querySelector('.listing').scrollHeight - 60";
-    browser.until(height);
-    browser.press(&HOME.to_string());
-    assert_eq!(chosen(), "path_openat+0x0");
-    // Only what is seen is drawn.
-    assert!(browser.value("document.querySelectorAll('.code-row').length").as_u64() < Some(200));
-    if browser.value("document.querySelectorAll('.code-row .text a').length").as_u64() > Some(0) {
-        browser.value("document.querySelector('.code-row .text a').click()");
-        browser.until("document.querySelector('.here h2 code') !== null");
-        browser.back();
-        browser.until("document.querySelector('main h1 a')?.textContent === 'path_openat'");
-    }
-    assert_eq!(browser.complaints(), [""; 0]);
-}
-
-#[test]
-fn instructions_are_those_of_objdump() {
-    let Some(explored) = Explored::new() else { return };
-    let mut compared = 0;
-    for function in ["vfs_read", "tcp_v4_rcv", "do_sys_openat2", "kmem_cache_alloc"] {
-        let asked = format!("/api/instructions?kernel={}&at={function}", explored.kernel.replace('+', "%2b"));
-        let items = explored.program.get(&asked).items();
-        let Some(from) = items.first().and_then(|item| item["from"].as_str()) else {
-            return eprintln!("skipped: the code of {} is not on this machine", explored.kernel);
-        };
-        let words = ["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), from];
-        let Ok(ran) = std::process::Command::new("objdump").args(words).output() else {
-            return eprintln!("skipped: no objdump");
-        };
-        // `ffffffff8134cc55:	push   %r15`. A boot image is nothing that it reads.
-        let text = String::from_utf8_lossy(&ran.stdout);
-        let rows = text.lines().filter_map(|line| line.split_once(":\t"));
-        let rows = rows.filter_map(|(at, text)| Some((u64::from_str_radix(at.trim(), 16).ok()?, text)));
-        let rows: Vec<(u64, &str)> = rows.collect();
-        let Some((base, _)) = rows.first() else { continue };
-        for (at, text) in &rows {
-            let own = items.iter().find(|item| item["at"].as_u64() == Some(at - base));
-            let own =
-                own.unwrap_or_else(|| panic!("{function}: {at:#x}"))["text"].as_str().unwrap_or_default();
-            assert_eq!(
-                own.split(' ').next(),
-                text.split_whitespace().next(),
-                "{function}: {at:#x}: {own}, {text}"
-            );
-            compared += 1;
-        }
-    }
-    eprintln!("{compared} instructions");
 }
 
 #[test]
@@ -485,63 +324,4 @@ fn names_that_are_markup_stay_text() {
     // The policy is the second wall: nothing that a page writes as markup gets that far.
     let tried = browser.text("(() => { try { document.body.innerHTML = '<img src=x>'; return 'written'; } catch (e) { return e.name; } })()");
     assert_eq!(tried, "TypeError");
-}
-
-/// Figures of this machine: `cargo test -p probeidx-web --profile quick --test kernel -- --ignored --nocapture`.
-#[test]
-#[ignore = "it measures: whoever reads the figures has to know what else the machine does"]
-fn measured() {
-    let folder = HOSTILE.path();
-    let begun = Instant::now();
-    let started = Program::start(folder);
-    started.get("/");
-    eprintln!("start to first answer: {:?}", begun.elapsed());
-    let Some(explored) = Explored::new() else { return };
-    let browser = &explored.browser;
-    explored.open("/");
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    let key = "(async () => { const q = document.getElementById('q'), list = document.getElementById('results'); q.focus(); const times = [];
-        for (const text of ['v', 'vf', 'vfs', 'vfs_', 'vfs_r', 'vfs_re', 'tcp_v4', 'kmall', 'f_pos', 'struct file.f_', 'sched_sw', 'blk_acc']) {
-            const shown = new Promise((done) => new MutationObserver((_, o) => { o.disconnect(); done(); }).observe(list, { childList: true }));
-            const begun = performance.now(); q.value = text; q.dispatchEvent(new Event('input')); await shown; times.push(Math.round(performance.now() - begun)); }
-        return times.join(' '); })()";
-    eprintln!("a keystroke to results, ms: {}", browser.promised(key));
-    eprintln!("the same again, ms: {}", browser.promised(key));
-    for (name, path) in [
-        ("vfs_read", "/function?kernel=KERNEL&spec=vfs_read"),
-        ("kmalloc", "/function?kernel=KERNEL&spec=kmalloc"),
-        ("code of vfs_read", "/code?kernel=KERNEL&at=vfs_read"),
-        ("code of 12 KB", "/code?kernel=KERNEL&at=do_check_common"),
-        ("struct file", "/type?kernel=KERNEL&name=struct+file"),
-        ("history", "/history?name=vfs_read"),
-    ] {
-        let path = path.replace("KERNEL", &explored.kernel);
-        let mut times = vec![];
-        for _ in 0..5 {
-            explored.open("/");
-            let walk = format!(
-                "(async () => {{ const begun = performance.now(); const link = document.createElement('a'); link.href = '{path}'; document.body.append(link); link.click(); link.remove();
-                while (document.documentElement.dataset.state !== 'ready') await new Promise((r) => setTimeout(r, 1)); await new Promise((r) => requestAnimationFrame(() => setTimeout(r))); return Math.round(performance.now() - begun); }})()"
-            );
-            times.push(browser.promised(&walk));
-        }
-        eprintln!("{name}, ms: {times:?}");
-    }
-    explored.open("/code?kernel=KERNEL&at=do_check_common");
-    let scroll = "(async () => { const l = document.querySelector('.listing'); const times = []; let last = performance.now();
-        for (let i = 0; i < 120; i++) { l.scrollTop = i * 400; await new Promise(requestAnimationFrame); const now = performance.now(); times.push(now - last); last = now; }
-        times.sort((a, b) => a - b); return [60, 114, 119].map((i) => Math.round(times[i])).join(' '); })()";
-    eprintln!("a frame while it scrolls, ms, median, 95th, worst: {}", browser.promised(scroll));
-    explored.open("/function?kernel=KERNEL&spec=vfs_read");
-    let weight = "performance.getEntriesByType('resource').filter((r) => r.name.includes('/assets/')).map((r) => [r.transferSize, r.decodedBodySize]).reduce((a, b) => [a[0] + b[0], a[1] + b[1]], [0, 0]).join(' sent, whole ')";
-    eprintln!("page weight in bytes: {}", browser.text(weight));
-    let begun = Instant::now();
-    let asked: Vec<_> = std::thread::scope(|scope| {
-        let one =
-            || explored.program.get(&format!("/api/resolve?kernel={}&spec=vfs_read", explored.kernel)).status;
-        let threads: Vec<_> = (0..64).map(|_| scope.spawn(one)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    assert!(asked.iter().all(|status| *status == 200));
-    eprintln!("64 function pages at once: {:?}", begun.elapsed());
 }
