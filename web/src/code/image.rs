@@ -14,12 +14,16 @@ use probeidx_format::details::Range;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::ObjectRecord;
 use serde_json::json;
+use std::fs::File;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many objects stay in memory: a kernel's code takes some 15 MB.
 const KEPT: usize = 4;
+/// The largest image or module that is unpacked; Debian's images have 8 MB, flat ones of arm64 up to 60.
+const LARGEST_PACKED: u64 = 128 << 20;
 
 /// The code of objects, each read once while it is kept.
 #[derive(Default)]
@@ -128,8 +132,11 @@ impl MachineCode {
     }
 
     fn read(path: &Path, build_id: &[u8; 20], view: &View<'_>, object: ObjectId) -> Option<Self> {
-        // Nothing else ends.
-        if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        // Nothing else ends; and what is packed may become 64 times as large.
+        let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        let mut magic = [0; 4];
+        File::open(path).ok()?.read_exact(&mut magic).ok()?;
+        if magic != *b"\x7fELF" && found.len() > LARGEST_PACKED {
             return None;
         }
         let image = Image::open(path).ok()?;
