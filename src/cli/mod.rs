@@ -32,7 +32,7 @@ mod project;
 mod report;
 mod resolve;
 pub mod serve;
-mod source;
+pub mod source;
 mod streams;
 mod tapset;
 mod trace;

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The text of a source file.
 pub struct Source {
+    /// Where it is.
     pub path: PathBuf,
     lines: Vec<String>,
 }
@@ -21,10 +22,13 @@ impl Source {
 pub struct Places {
     named: Option<PathBuf>,
     roots: Vec<PathBuf>,
+    /// A path of the debug information itself is tried, too.
+    are_paths_read: bool,
 }
 
 /// A file whose text does not match the kernel.
 pub struct Differs {
+    /// Where it is.
     pub path: PathBuf,
 }
 
@@ -51,7 +55,12 @@ impl Places {
             .map(PathBuf::from)
             .to_vec(),
         };
-        Self { named, roots }
+        Self { named, roots, are_paths_read: true }
+    }
+
+    /// Without absolute paths of the index itself, which may come from a stranger.
+    pub fn below_folders_alone(self) -> Self {
+        Self { are_paths_read: false, ..self }
     }
 
     /// The text of a file of the kernel; `None` if it is not found.
@@ -83,7 +92,8 @@ impl Places {
         let tails = (0..=parts.len().saturating_sub(least)).map(|skip| parts[skip..].iter().collect());
         let tails: Vec<PathBuf> = tails.collect();
         let below = self.roots.iter().flat_map(|root| tails.iter().map(|tail| root.join(tail)));
-        below.chain(path.is_absolute().then(|| path.to_owned())).collect()
+        let itself = (self.are_paths_read && path.is_absolute()).then(|| path.to_owned());
+        below.chain(itself).collect()
     }
 }
 

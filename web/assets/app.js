@@ -1,6 +1,7 @@
 // @ts-check
 // Which page is shown. Links and forms of the pages change the address, and nothing is loaded anew.
 import { kernels } from "./ask.js";
+import { codePage } from "./code.js";
 import { el } from "./dom.js";
 import { functionPage } from "./function.js";
 import { diffPage, historyPage, kernelPage } from "./kernels.js";
@@ -15,6 +16,7 @@ import { typePage } from "./type.js";
 const PAGES = {
   "/": home,
   "/function": functionPage,
+  "/code": codePage,
   "/lines": linesPage,
   "/type": typePage,
   "/address": addressPage,

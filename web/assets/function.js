@@ -9,8 +9,16 @@ import { functionAddress, treemap } from "./treemap.js";
 const FOR = [["kprobe_events", "kprobe-events"], ["SystemTap", "stap"], ["bpftrace", "bpftrace"], ["perf", "perf"], ["trace-cmd", "trace-cmd"], ["C", "c"]];
 /** So many squares are told apart; beyond, the picture is a bar. */
 const SQUARES = 600;
-/** From so many on it is said how many have come. */
-const BATCH = 400;
+/** So many placements are told whole at a time. */
+const WHOLE = 50;
+/** So many are shown at first, of many more. */
+const FIRST = 15;
+
+/** Placements in brief, as if they were whole. @param {any} group @returns {any[]} */
+const inBrief = ({ module, function: name, file, line, coverage, names, placements }) => placements.map(
+  (/** @type {[number, string, number, number, number, number, [number, number] | null]} */ [section, address, symbol, offset, inline, verdict, outermost]) => ({
+    isBrief: true, module, function: name, file, line, coverage, section: names[section], address, symbol: names[symbol], offset, instance: inline ? "inline" : "out-of-line",
+    attach: { kprobe: names[verdict] }, inlined_into: outermost ? [{ function: names[outermost[0]], file: names[outermost[1]] }] : [] }));
 
 /** @param {any} item */
 const declaration = (item) => `${item.system ?? ""}\0${item.file}\0${item.line}`;
@@ -24,35 +32,38 @@ export async function functionPage(page) {
     main.append(el("h1", {}, "No function"), el("p", {}, "Search for one above."));
     return;
   }
+  const plain = /^[\w.]+$/.test(spec) ? spec : "";
   const heading = el("h1", {}, code(spec));
-  const declared = el("div", {});
+  const declared = el("div", { class: plain ? "awaited" : null });
   const body = el("div", {});
   main.append(el("div", { class: "top" }, heading, kernelChoice(page)), declared, body);
 
-  const plain = /^[\w.]+$/.test(spec) ? spec : "";
-  const told = plain ? ask("history", { kernel, name: plain }, { signal }) : null;
-  /** @type {Map<string, any[]>} */
-  const groups = new Map();
-  const waiting = el("p", { class: "note", role: "status" });
-  let [read, next] = [0, 0];
-  const answer = await ask("resolve", { kernel, spec }, { signal, each: (items) => {
-    for (const item of items) {
-      const key = declaration(item);
-      const group = groups.get(key);
-      if (group) group.push(item);
-      else groups.set(key, [item]);
-    }
-    read += items.length;
-    if (read < BATCH || performance.now() < next) return;
-    next = performance.now() + 200;
-    waiting.textContent = `${count(read)} placements …`;
-    if (!waiting.isConnected) body.append(waiting);
-  } });
-  body.replaceChildren();
+  // Of many, the first are told whole, and all in brief: what pictures need.
+  const answer = await ask("resolve", { kernel, spec, limit: String(WHOLE) }, { signal });
   if (answer.error) {
+    declared.remove();
     main.append(problem(answer.error), el("p", {}, link("/", { q: spec }, "Search for it"), " · ", link("/history", { name: spec }, "Its history in all kernels")));
     return;
   }
+  let items = answer.items;
+  const isLong = answer.done?.end === "truncated";
+  // What declares it takes as long as all its copies: for many of them it is asked last.
+  if (!isLong) void declare(page, plain, declared);
+  if (isLong) {
+    const brief = await ask("copies", { kernel, spec }, { signal });
+    items = brief.error ? (await ask("resolve", { kernel, spec }, { signal })).items : brief.items.flatMap(inBrief);
+    answer.done = brief.error ? answer.done : brief.done;
+    answer.items.forEach((item, at) => (items[at] = item));
+  }
+  /** @type {Map<string, any[]>} */
+  const groups = new Map();
+  items.forEach((item, at) => {
+    item.number = at;
+    const key = declaration(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  });
   const sorted = [...groups.values()].sort((a, b) => b.length - a.length);
   body.append(buttons(page, spec), ...remarks(answer));
   for (const items of sorted.slice(0, 12)) body.append(section(page, items, sorted.length > 1));
@@ -61,10 +72,17 @@ export async function functionPage(page) {
   }
   if (!answer.items.length) body.append(el("p", {}, "It has no code here."));
   body.append(callers(page, spec));
-  told?.then((facts) => {
-    const prototypes = facts.items.filter((item) => item.fact.what === "prototype" && item.fact.value);
-    declared.append(...prototypes.map((item) => el("pre", { class: "declaration" }, item.fact.value)));
-  }).catch(() => {});
+  if (isLong) void declare(page, plain, declared);
+}
+
+/** The prototypes of a name; room is kept for one until they have come. @param {import("./parts.js").Page} page @param {string} name @param {HTMLElement} declared */
+async function declare(page, name, declared) {
+  if (!name) return;
+  const facts = await ask("history", { kernel: page.kernel, name }, { signal: page.signal }).catch(() => null);
+  if (!facts) return;
+  const prototypes = facts.items.filter((item) => item.fact.what === "prototype" && item.fact.value);
+  declared.replaceChildren(...prototypes.map((item) => el("pre", { class: "declaration" }, item.fact.value)));
+  declared.removeAttribute("class");
 }
 
 /** What can be done with all of it. @param {import("./parts.js").Page} page @param {string} spec */
@@ -97,7 +115,34 @@ function section(page, items, isOneOfSeveral) {
     first.instance === "tracepoint" ? null : coverage(items),
     items.length > 1 ? copies(page, items) : null,
     el("h3", {}, counted(items.length, "placement")),
-    paged(items, (item) => placement(page, item, items.length <= 3), 50));
+    placements(page, items));
+}
+
+/** The placements, some at a time; those that are told in brief are asked for. @param {import("./parts.js").Page} page @param {any[]} items */
+function placements(page, items) {
+  const list = el("div", { class: "list" });
+  const more = /** @type {HTMLButtonElement} */ (el("button", { type: "button", click: () => void next().catch(() => {}) }));
+  let at = 0;
+  const show = (/** @type {any[]} */ part) => {
+    list.append(...part.map((item) => placement(page, item, items.length <= 3)));
+    at += part.length;
+    const left = items.length - at;
+    more.textContent = `Show ${count(Math.min(WHOLE, left))} more of ${count(left)}`;
+    more.hidden = !left;
+  };
+  const next = async () => {
+    const part = items.slice(at, at + WHOLE);
+    if (!part.some((item) => item.isBrief)) return show(part);
+    more.disabled = true;
+    const asked = { kernel: page.kernel, spec: page.fields.get("spec"), skip: String(part[0].number), limit: String(part.length) };
+    const answer = await ask("resolve", asked, { signal: page.signal });
+    more.disabled = false;
+    if (answer.error) list.append(problem(answer.error));
+    show(answer.items);
+  };
+  const brief = items.findIndex((item) => item.isBrief);
+  show(items.slice(0, brief < 0 ? WHOLE : Math.min(brief, FIRST)));
+  return el("div", {}, list, more);
 }
 
 /** The objects that have it. @param {any[]} items */
@@ -232,7 +277,7 @@ function placement(page, item, isOpen) {
 }
 
 /** What there is to know of a placement. @param {import("./parts.js").Page} page @param {any} item */
-function inside(page, item) {
+export function inside(page, item) {
   const { kernel } = page;
   const chain = item.inlined_into.length ? el("ol", { class: "chain" }, item.inlined_into.map((/** @type {any} */ call) =>
     el("li", {}, "into ", link("/function", { kernel, spec: `${call.function}@${call.file}` }, call.function), " at ", code(place(call.file, call.line))))) : null;
@@ -248,12 +293,21 @@ function inside(page, item) {
     item.anchor && ["Anchor", code(`${item.anchor.module ? `${item.anchor.module}:` : ""}${item.anchor.symbol}+${item.anchor.offset}`)],
     ["Probe point", copyButton(item.probe, item.probe)],
     item.by_name && ["By name", `${item.by_name.name}: ${item.by_name.state}`],
-    item.instead && ["Instead", [link("/function", { kernel, spec: `${item.instead.symbol}+${item.instead.offset}` }, `${item.instead.symbol}+0x${item.instead.offset.toString(16)}`), item.instead.readable?.length ? `; readable there: ${item.instead.readable.join(", ")}` : ""]],
+    item.instead && ["Instead", instead(kernel, item.instead)],
+    page.path !== "/code" && item.instance !== "tracepoint" && item.section && ["Code", link("/code", { kernel, at: item.module ? `${item.module}:${item.section}+${item.address}` : item.address }, "Instruction by instruction")],
     item.because && ["Because", [].concat(item.because).join(", ")],
   ].filter(Boolean);
   return el("div", { class: "inside" }, chain,
     el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     el("div", { class: "sides" }, values, verdicts));
+}
+
+/** What to do if a probe is refused: an address nearby, a mechanism, or the return of a function. @param {string} kernel @param {any} other */
+function instead(kernel, other) {
+  if (other.return_of) return ["the return of ", link("/function", { kernel, spec: other.return_of }, other.return_of)];
+  if (other.mechanism) return other.mechanism;
+  const [name, offset] = [other.symbol ?? other.address, other.offset ?? 0];
+  return [link("/function", { kernel, spec: other.symbol ? `${name}+${offset}` : name }, other.symbol ? `${name}+0x${offset.toString(16)}` : name), other.readable?.length ? `; readable there: ${other.readable.join(", ")}` : ""];
 }
 
 /** @param {import("./parts.js").Page} page @param {string} spec */

@@ -44,7 +44,7 @@ export async function kernelPage(page) {
 function bars(sizes) {
   const all = Object.entries(sizes).sort((a, b) => b[1] - a[1]);
   const largest = all[0]?.[1] || 1;
-  return el("table", { class: "bars" }, el("tbody", {}, all.slice(0, 24).map(([name, size]) => {
+  return el("table", { class: "bars" }, el("caption", { class: "hidden" }, "Sections by size"), el("tbody", {}, all.slice(0, 24).map(([name, size]) => {
     const bar = el("span", { class: "bar" });
     bar.style.width = `${Math.max((size / largest) * 100, 0.5)}%`;
     return el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "wide" }, bar), el("td", {}, size < 1e4 ? "0.01 MB" : `${(size / 1e6).toFixed(2)} MB`));
@@ -63,7 +63,7 @@ export async function diffPage(page) {
   const pattern = fields.get("pattern") ?? "";
   page.title(`Diff ${before} ${after}`);
   const option = (/** @type {string} */ chosen) => [...kernels].reverse().map(({ kernel }) => el("option", { value: kernel, selected: kernel === chosen }, kernel));
-  main.append(el("h1", {}, "What changed"), el("form", { class: "fields", action: "/diff" },
+  main.append(el("h1", {}, "What changed"), el("form", { class: "fields", action: "/diff", "aria-label": "What to compare" },
     el("label", {}, "From ", el("select", { name: "before" }, option(before))),
     el("label", {}, "to ", el("select", { name: "after" }, option(after))),
     el("label", {}, "Names ", el("input", { name: "pattern", value: pattern, placeholder: "tcp_*", spellcheck: "false" })),
@@ -99,7 +99,7 @@ export async function historyPage(page) {
   const name = page.fields.get("name") ?? "";
   const { main, kernels } = page;
   page.title(name ? `History of ${name}` : "History");
-  main.append(el("h1", {}, "History", name ? [" of ", code(name)] : ""), el("form", { class: "fields", action: "/history" },
+  main.append(el("h1", {}, "History", name ? [" of ", code(name)] : ""), el("form", { class: "fields", action: "/history", "aria-label": "Whose history" },
     el("label", {}, "Function, member, tracepoint, alias or line ", el("input", { name: "name", value: name, placeholder: "struct file.f_pos", spellcheck: "false", size: "32" })),
     el("button", {}, "Show")));
   if (!name) return;

@@ -23,12 +23,13 @@ export async function linesPage(page) {
   }
   main.append(el("p", {}, `${counted(lines.size, "line")}, ${counted(answer.items.length, "address", "addresses")}; ● is the best of a line.`));
   main.append(paged([...lines], ([key, items]) => el("section", { class: "line" },
-    el("h3", {}, code(key), " ", items[0].text ? el("span", { class: "source" }, items[0].text.trim()) : ""),
+    el("h2", {}, code(key), " ", items[0].text ? el("span", { class: "source" }, items[0].text.trim()) : ""),
     el("ul", {}, items.map((item) => el("li", { class: sort(item.attach.kprobe) },
       el("span", { "aria-hidden": "true" }, item.best ? "● " : "○ "),
       link("/function", { kernel, spec: item.module ? `${item.module}:${item.symbol}+${item.offset}` : `${item.symbol}+${item.offset}` }, `${item.symbol}+0x${(item.offset ?? 0).toString(16)}`), " ",
       item.inlined_into?.length ? el("span", { class: "dim" }, `${item.function} into ${item.inlined_into[item.inlined_into.length - 1].function} `) : "",
       badge("kprobe", item.attach.kprobe), " ",
-      item.definition ? copyButton("definition", item.definition) : "",
+      item.definition ? copyButton("definition", item.definition) : "", " ",
+      link("/code", { kernel, at: item.module ? `${item.module}:${item.section}+${item.address}` : item.address }, "code"),
       el("span", { class: "dim" }, ` readable: ${(item.vars ?? []).filter((/** @type {any} */ v) => v.state === "readable" || v.state === "constant").map((/** @type {any} */ v) => v.name).join(", ") || "nothing"}`))))), 200));
 }

@@ -8,7 +8,7 @@ import { badge, copyButton, kernelChoice, meaning, paged, place, problem, remark
 function head(page, title, field, example) {
   page.title(`${title} · ${page.kernel}`);
   const value = page.fields.get(field) ?? "";
-  page.main.append(el("div", { class: "top" }, el("h1", {}, title), kernelChoice(page)), el("form", { class: "fields", action: page.path },
+  page.main.append(el("div", { class: "top" }, el("h1", {}, title), kernelChoice(page)), el("form", { class: "fields", action: page.path, "aria-label": title },
     el("input", { type: "hidden", name: "kernel", value: page.kernel }),
     el("label", {}, "Only ", el("input", { name: field, value, placeholder: example, spellcheck: "false" })), el("button", {}, "Show")));
   return value;

@@ -9,6 +9,9 @@ const LOG = `[  42.000000] RIP: 0010:vfs_read+0x9c/0x310
 const SCRIPT = `kprobe:vfs_read { @bytes = sum(arg2); }
 kprobe:vfs_reed { @calls = count(); }`;
 
+/** What a script can be, what it is called, and the line that says so. */
+const KINDS = [["bpftrace", "bpftrace", "#!/usr/bin/bpftrace"], ["systemtap", "SystemTap, or a list of probe points", ""], ["bcc", "a tool of bcc", "#!/usr/bin/python3"], ["policy", "a TracingPolicy", ""]];
+
 /** A field for a text and a button; Control and Enter press it. @param {string} label @param {string} button @param {string} example @param {(text: string) => Promise<void>} run @param {Node | string} [more] */
 function form(label, button, example, run, more = "") {
   const area = /** @type {HTMLTextAreaElement} */ (el("textarea", { rows: "10", spellcheck: "false", "aria-label": label, placeholder: example, name: "text" }));
@@ -19,7 +22,7 @@ function form(label, button, example, run, more = "") {
     out.replaceChildren();
     await run(area.value);
   };
-  const own = el("form", { class: "pasted", submit: go }, area, el("div", { class: "buttons" }, el("button", {}, button), more,
+  const own = el("form", { class: "pasted", "aria-label": label, submit: go }, area, el("div", { class: "buttons" }, el("button", {}, button), more,
     el("button", { type: "button", click: () => { area.value = example; area.focus(); } }, "Example")));
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) /** @type {HTMLFormElement} */ (own).requestSubmit();
@@ -72,15 +75,32 @@ export async function addressPage(page) {
 export async function scriptPage(page) {
   page.title("Script");
   const { main, kernels } = page;
-  const kind = /** @type {HTMLSelectElement} */ (el("select", { name: "kind" }, ["bpftrace", "SystemTap, or a list of probe points", "another, by its first line"].map((name) => el("option", {}, name))));
+  let isChosen = false;
+  const kind = /** @type {HTMLSelectElement} */ (el("select", { name: "kind", change: () => (isChosen = true) }, KINDS.map(([value, name]) => el("option", { value }, name))));
+  // What it looks like is chosen while it is pasted or typed, until somebody chooses.
+  const guess = async (/** @type {string} */ text) => {
+    if (isChosen || !text.trim()) return;
+    const answer = await ask("kind", {}, { signal: page.signal, text });
+    const guessed = answer.items[0]?.kind;
+    if (!isChosen && KINDS.some(([value]) => value === guessed)) kind.value = guessed;
+  };
   const { own, out } = form("Script", "Check on all kernels", SCRIPT, async (text) => {
+    await guess(text);
     // The language of a text without a name is in its first line.
-    const added = kind.selectedIndex === 0 && !text.startsWith("#!") ? 1 : 0;
-    const answer = await ask("check", { kernel: "*" }, { signal: page.signal, text: added ? `#!/usr/bin/bpftrace\n${text}` : text });
+    const line = KINDS.find(([value]) => value === kind.value)?.[2] ?? "";
+    const added = line && !text.startsWith("#!") ? 1 : 0;
+    const answer = await ask("check", { kernel: "*" }, { signal: page.signal, text: added ? `${line}\n${text}` : text });
     if (answer.error) return out.replaceChildren(problem(answer.error));
     out.replaceChildren(...remarks(answer), ...checked(text, answer.items, added, kernels.map((one) => one.kernel)));
     say("Checked");
   }, el("label", {}, "It is ", kind));
+  let waiting = 0;
+  own.addEventListener("input", (event) => {
+    const { target } = event;
+    if (!(target instanceof HTMLTextAreaElement)) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => void guess(target.value).catch(() => {}), 150);
+  });
   main.append(el("h1", {}, "Check a script"), el("p", { class: "note" }, "What works where: on all kernels that are indexed. It goes to this program and nowhere else."), own, out);
 }
 

@@ -83,7 +83,8 @@ function drawn(parts, label, zoom) {
     if (group.parts && (inside.w < 12 || inside.h < 12)) area.append(shape(group, box, share(group)));
     else if (group.parts) {
       for (const { part, box: own } of squarified([...group.parts].sort(largest), inside)) {
-        if (own.w < 2 || own.h < 2) continue;
+        // Nobody hits what is smaller.
+        if (own.w < 4 || own.h < 4) continue;
         area.append(leaf(part, own));
       }
     } else if (!group.parts) area.append(leaf(group, box));

@@ -5,6 +5,7 @@ use flate2::write::GzEncoder;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
+use std::sync::OnceLock;
 
 /// A file, in an order in which each comes after those that it names.
 struct Source {
@@ -18,7 +19,7 @@ macro_rules! sources {
     };
 }
 
-const SOURCES: [Source; 14] = sources![
+const SOURCES: [Source; 16] = sources![
     "style.css",
     "icon.svg",
     "dom.js",
@@ -27,6 +28,8 @@ const SOURCES: [Source; 14] = sources![
     "treemap.js",
     "search.js",
     "function.js",
+    "ribbons.js",
+    "code.js",
     "lines.js",
     "type.js",
     "kernels.js",
@@ -44,8 +47,8 @@ pub struct Asset {
     pub kind: &'static str,
     /// As it is.
     pub plain: Vec<u8>,
-    /// Compressed by gzip.
-    pub gzip: Vec<u8>,
+    /// Compressed by gzip, once it is asked for.
+    gzip: OnceLock<Vec<u8>>,
 }
 
 impl Asset {
@@ -56,10 +59,16 @@ impl Asset {
             Some("js") => "text/javascript; charset=utf-8",
             _ => "text/html; charset=utf-8",
         };
-        let mut gzip = GzEncoder::new(vec![], Compression::best());
-        // Memory takes all of it.
-        let gzip = gzip.write_all(text.as_bytes()).and_then(|()| gzip.finish()).unwrap_or_default();
-        Self { kind, plain: text.as_bytes().to_vec(), gzip }
+        Self { kind, plain: text.as_bytes().to_vec(), gzip: OnceLock::new() }
+    }
+
+    /// Compressed by gzip. Cost: a millisecond, once.
+    pub fn gzip(&self) -> &[u8] {
+        self.gzip.get_or_init(|| {
+            let mut gzip = GzEncoder::new(vec![], Compression::best());
+            // Memory takes all of it.
+            gzip.write_all(&self.plain).and_then(|()| gzip.finish()).unwrap_or_default()
+        })
     }
 }
 
@@ -73,7 +82,7 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Names and compresses them. Cost: milliseconds.
+    /// Names them. Cost: a millisecond.
     pub fn new() -> Self {
         let mut names: Vec<(&str, String)> = vec![];
         let mut files = BTreeMap::new();

@@ -1,18 +1,24 @@
 //! Answers the requests of one connection, one after the other.
 use crate::access::Admission;
 use crate::assets::Asset;
+use crate::code::Part;
+use crate::copies;
+use crate::lines::Lines;
 use crate::message::{Reader, Received, Refusal, Request, head_of, parameters, refuse, respond};
 use crate::questions;
 use crate::server::Shared;
 use probeidx::cli::serve::{Outlet, Request as Asked};
+use probeidx::query::check::Kind;
+use serde_json::json;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
 /// The paths that are pages.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "/",
     "/function",
+    "/code",
     "/lines",
     "/type",
     "/address",
@@ -77,8 +83,8 @@ fn send(stream: &TcpStream, request: &Request, asset: &Asset, cached: &str) -> i
     let takes_gzip =
         accepted.split(',').any(|coding| coding.split(';').next().unwrap_or_default().trim() == "gzip");
     let (body, coding) = match takes_gzip {
-        true => (&asset.gzip, "Content-Encoding: gzip\r\n"),
-        false => (&asset.plain, ""),
+        true => (asset.gzip(), "Content-Encoding: gzip\r\n"),
+        false => (&asset.plain[..], ""),
     };
     let fields = format!("Cache-Control: {cached}\r\nVary: Accept-Encoding\r\n{coding}");
     respond(stream, &head_of(200, asset.kind, &fields), body, request.method != "HEAD")
@@ -109,6 +115,26 @@ fn question(
         let lines = shared.search.lines(typed, &config);
         return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
     }
+    if method == "kind" {
+        let written = text.ok_or(Refusal(405, "decode, check and kind take POST, all others GET"))?;
+        let mut lines = Lines::default();
+        lines.item(&json!({ "kind": Kind::guessed(written).name() }));
+        return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines.end(Ok(())), true));
+    }
+    let part = Part::of(method);
+    if part.is_some() || method == "copies" {
+        let about = if part.is_some() { "at" } else { "spec" };
+        let [kernel, about] = two(&parameters, ["kernel", about])?;
+        if text.is_some() {
+            return Err(Refusal(405, "decode and check take POST, all others GET"));
+        }
+        let _place = shared.place();
+        let lines = match part {
+            Some(part) => shared.code.lines(part, kernel, about, &config),
+            None => copies::lines(kernel, about, &config),
+        };
+        return Ok(respond(stream, &head_of(200, KIND, FIELDS), &lines, true));
+    }
     let is_kernel = |name: &str| config.releases().is_ok_and(|known| known.iter().any(|known| known == name));
     let line = questions::line(method, &parameters, text, is_kernel)?;
     let asked = Asked::parse(&line).map_err(|_| Refusal(400, "this cannot be asked"))?;
@@ -121,6 +147,16 @@ fn question(
     match outlet.is_closed() {
         true => Ok(Err(io::ErrorKind::BrokenPipe.into())),
         false => Ok((&mut &**stream).write_all(b"0\r\n\r\n")),
+    }
+}
+
+/// The values of these parameters, each of which is needed, and no other.
+fn two<'p>(parameters: &'p [(String, String)], names: [&str; 2]) -> Result<[&'p str; 2], Refusal> {
+    let value =
+        |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    match names.map(value) {
+        [Some(first), Some(second)] if parameters.len() == 2 => Ok([first, second]),
+        _ => Err(Refusal(400, "this method has two parameters: see docs/web.md")),
     }
 }
 

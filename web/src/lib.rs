@@ -3,6 +3,7 @@
 //! ```text
 //! server ─▶ message (HTTP) ─▶ access (who may ask) ─▶ connection ─▶ questions ─▶ probeidx::cli::serve
 //!                                                         │     ├─▶ search (all kernels)
+//!                                                         │     ├─▶ code (instructions of a function), copies (placements in brief)
 //!                                                         │     └─▶ watch (ends what nobody waits for)
 //!                                                         └───────▶ assets (page, scripts, style)
 //! ```
@@ -12,7 +13,10 @@
 #![warn(missing_docs, clippy::missing_errors_doc)]
 mod access;
 mod assets;
+mod code;
 mod connection;
+mod copies;
+mod lines;
 mod message;
 mod questions;
 mod search;
@@ -39,7 +43,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Listens, says where, and answers until the process is ended.
 fn serve(asked: &Web, config: &Config) -> Result<Outcome> {
-    let server = Server::new(asked.listen, config)?;
+    let server = Server::new(asked, config)?;
     let address = server.address();
     let line = match config.json {
         true => serde_json::json!({ "url": address }).to_string(),

@@ -1,10 +1,12 @@
 //! Listens, and has a thread for each connection.
 use crate::access::Access;
 use crate::assets::Assets;
+use crate::code::Code;
 use crate::connection;
 use crate::message::{Refusal, refuse};
 use crate::search::Search;
 use crate::watch::Watch;
+use probeidx::cli::args::Web;
 use probeidx::cli::config::Config;
 use probeidx::cli::exit::Outcome;
 use probeidx::cli::serve::Answers;
@@ -40,6 +42,8 @@ pub struct Shared {
     pub answers: Answers,
     /// The search of all kernels.
     pub search: Search,
+    /// The code of functions.
+    pub code: Code,
     /// The end of answers.
     pub watch: Watch,
     places: Places,
@@ -47,11 +51,12 @@ pub struct Shared {
 }
 
 impl Server {
-    /// Listens there.
+    /// Listens where it is asked to.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if that address is not this machine's, is taken, or wants a right.
-    pub fn new(address: SocketAddr, config: &Config) -> Result<Self> {
+    pub fn new(asked: &Web, config: &Config) -> Result<Self> {
+        let address = asked.listen;
         let failed = |e: std::io::Error| {
             let what = format!("cannot listen on {address}: {e}");
             Error::new(ErrorKind::Io, what).hint("name another address: --listen 127.0.0.1:0 takes any port")
@@ -63,6 +68,7 @@ impl Server {
             assets: Assets::new(),
             answers: Answers::new(config),
             search: Search::default(),
+            code: Code::new(asked.source.clone()),
             watch: Watch::new(LONGEST),
             places: Places { free: Mutex::new(AT_ONCE), freed: Condvar::new() },
             connections: AtomicUsize::new(0),

@@ -1,5 +1,7 @@
 //! `web`: pages for a browser.
+use clap::ValueHint;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 /// The port that is listened on if none is named.
 const PORT: u16 = 7373;
@@ -19,6 +21,9 @@ pub struct Web {
     /// Open the page in the browser
     #[arg(long)]
     pub open: bool,
+    /// Show source lines from below this folder; else from where distributions install them
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub source: Option<PathBuf>,
 }
 
 /// `127.0.0.1:80`, `[::1]:80`, `::1`, `localhost`, `localhost:80`.

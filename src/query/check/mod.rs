@@ -26,7 +26,7 @@ pub mod tapset_health;
 
 pub use probe_points::{Point, State};
 pub use request::ProbeRequest;
-pub use source::{Library, Source};
+pub use source::{Kind, Library, Source};
 pub use spec_list::is_script;
 
 use std::path::{Path, PathBuf};

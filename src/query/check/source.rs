@@ -2,7 +2,7 @@
 use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
 use super::spec_list::is_script;
-use super::{Asked, bcc, bpftrace, check};
+use super::{Asked, bcc, bpftrace, check, commands};
 use crate::bcc::{self as tool, Tool};
 use crate::bpftrace::ast::Script;
 use crate::bpftrace::parser;
@@ -35,6 +35,67 @@ enum Content {
     Bpf(BpfFile),
 }
 
+/// The kind of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A BPF object, or a program that carries some.
+    Bpf,
+    /// A bpftrace script.
+    Bpftrace,
+    /// A tool of bcc.
+    Bcc,
+    /// A TracingPolicy.
+    Policy,
+    /// A SystemTap script or a list of probe points.
+    SystemTap,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bpf => "bpf",
+            Self::Bpftrace => "bpftrace",
+            Self::Bcc => "bcc",
+            Self::Policy => "policy",
+            Self::SystemTap => "systemtap",
+        }
+    }
+
+    /// The kind of a file that is checked, by its name and content.
+    pub fn of(path: &Path, bytes: &[u8]) -> Self {
+        match () {
+            () if bytes.starts_with(b"\x7fELF") => Self::Bpf,
+            () if is_bpftrace(path, bytes) => Self::Bpftrace,
+            () if is_bcc(path, bytes) => Self::Bcc,
+            #[cfg(feature = "cli")]
+            () if is_policy(path, bytes) => Self::Policy,
+            () => Self::SystemTap,
+        }
+    }
+
+    /// The kind that a text without a name is most likely meant to be: as [`of`](Self::of) where its content decides; a
+    /// program in Python that imports bcc; and what has actions in braces is bpftrace's, unless it starts as a script of
+    /// SystemTap or is a list of commands.
+    pub fn guessed(bytes: &[u8]) -> Self {
+        let nameless = Path::new("");
+        let first = String::from_utf8_lossy(bytes);
+        let mut first =
+            first.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        match Self::of(nameless, bytes) {
+            Self::SystemTap if is_bcc(Path::new("tool.py"), bytes) => Self::Bcc,
+            Self::SystemTap
+                if bytes.contains(&b'{')
+                    && !is_script(nameless, bytes)
+                    && first.next().is_none_or(|line| commands::points(line).is_none()) =>
+            {
+                Self::Bpftrace
+            }
+            known => known,
+        }
+    }
+}
+
 /// The tapset definitions of an index, or why there are none: only SystemTap's points need them.
 pub type Library<'l, 'v> = std::result::Result<&'l Definitions<'v>, &'l Error>;
 
@@ -44,20 +105,22 @@ impl Source {
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        let content = match () {
-            () if bytes.starts_with(b"\x7fELF") => Content::Bpf(BpfFile::read(path, bytes)?),
-            () if is_bpftrace(path, &bytes) => {
+        let content = match Kind::of(path, &bytes) {
+            Kind::Bpf => Content::Bpf(BpfFile::read(path, bytes)?),
+            Kind::Bpftrace => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let script = parser::parse(&text).map_err(|error| error.at(path))?;
                 Content::Bpftrace(Box::new(script), text)
             }
-            () if is_bcc(path, &bytes) => Content::Bcc(tool::read(&String::from_utf8_lossy(&bytes))),
+            Kind::Bcc => Content::Bcc(tool::read(&String::from_utf8_lossy(&bytes))),
             #[cfg(feature = "cli")]
-            () if is_policy(path, &bytes) => {
+            Kind::Policy => {
                 let text = String::from_utf8_lossy(&bytes);
                 Content::Policy(crate::policy::parse(&text).map_err(|error| error.at(path))?)
             }
-            () => Content::SystemTap(bytes),
+            #[cfg(not(feature = "cli"))]
+            Kind::Policy => Content::SystemTap(bytes),
+            Kind::SystemTap => Content::SystemTap(bytes),
         };
         Ok(Self { path: path.to_owned(), content })
     }
@@ -102,4 +165,33 @@ fn is_bcc(path: &Path, bytes: &[u8]) -> bool {
 fn is_policy(path: &Path, bytes: &[u8]) -> bool {
     let is_called = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     is_called || memchr::memmem::find(bytes, b"kind: TracingPolicy").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_a_name_is_what_it_looks_like() {
+        for (text, kind) in [
+            ("kprobe:vfs_read { @ = count(); }", Kind::Bpftrace),
+            ("// why\nBEGIN { print(1) }", Kind::Bpftrace),
+            ("kprobe:vfs_read { @ = ", Kind::Bpftrace),
+            ("#!/usr/bin/bpftrace\nkprobe:f", Kind::Bpftrace),
+            ("probe kernel.function(\"f\") { next }", Kind::SystemTap),
+            ("#!/usr/bin/stap\nprobe begin { }", Kind::SystemTap),
+            ("global a\nprobe vm.* { }", Kind::SystemTap),
+            ("kernel.function(\"f\")\nvfs_read", Kind::SystemTap),
+            ("bpftrace -e 'kprobe:f { @ = count() }'", Kind::SystemTap),
+            ("# points\nperf probe f", Kind::SystemTap),
+            ("from bcc import BPF\nb = BPF(text='{')", Kind::Bcc),
+            ("kind: TracingPolicy\nspec: {}", Kind::Policy),
+            ("", Kind::SystemTap),
+        ] {
+            #[cfg(not(feature = "cli"))]
+            let kind = if kind == Kind::Policy { continue } else { kind };
+            assert_eq!(Kind::guessed(text.as_bytes()), kind, "{text}");
+        }
+        assert_eq!(Kind::of(Path::new("a.bt"), b""), Kind::Bpftrace);
+    }
 }

@@ -1,5 +1,6 @@
 //! The canonical frame address at an address, which variables on the stack are relative to.
 use probeidx_format::View;
+use probeidx_format::details::Range;
 use probeidx_format::frames::Rule;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::FrameRecord;
@@ -18,6 +19,15 @@ pub fn is_fixed(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
     let mut rules = view.frame_rows(frame).map(|(_, rule)| rule);
     let first = rules.next().flatten();
     first.is_some() && rules.all(|rule| rule == first)
+}
+
+/// The addresses in a range from which on another rule holds, ascending. Cost: as for [`cfa`], for each function within.
+pub fn changes(view: &View<'_>, object: ObjectId, range: Range) -> Vec<u32> {
+    let frames = view.frames_of(object);
+    let first = frames.partition_point(|f| f.end.get() <= range.start);
+    let within = frames.from(first).iter().take_while(|f| f.start.get() < range.end);
+    let starts = within.flat_map(|frame| view.frame_rows(frame)).map(|(start, _)| start);
+    starts.filter(|pc| range.contains(*pc)).collect()
 }
 
 fn frame<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<FrameRecord> {

@@ -1,9 +1,10 @@
 //! Line table rows: the row of an address, the rows of units, the units with code of a file.
 use crate::pattern::Pattern;
+use probeidx_format::details::Range;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
 use probeidx_format::lines;
 use probeidx_format::record::SequenceRecord;
-use probeidx_format::{Left, View};
+use probeidx_format::{Left, SectionName, View};
 use rustc_hash::FxHashMap;
 
 /// A row: the code from this address up to that of the next row belongs to this line.
@@ -43,6 +44,36 @@ pub fn after(view: &View<'_>, object: ObjectId, pc: u32) -> Option<u32> {
     // A long sequence is stored in pieces.
     let continued = || self::sequence(view, object, sequence.end.get()).map(|next| next.start.get());
     later.or_else(|| continued().filter(|start| *start == sequence.end.get()))
+}
+
+/// The rows of a range, ascending: the first may start before it. Of rows with the same address, the last one counts, as
+/// for [`at`]. Cost: linear in the rows of the sequences that hold it.
+pub fn within(view: &View<'_>, object: ObjectId, range: Range) -> Vec<Row> {
+    let mut rows: Vec<Row> = vec![];
+    // Only a forged index has sequences that share rows.
+    let mut left = view.left(SectionName::Lines);
+    let mut pc = range.start;
+    while pc < range.end {
+        let sequences = view.sequences_of(object);
+        let Some(sequence) = sequence(view, object, pc) else {
+            // A gap between sequences.
+            let next = sequences.partition_point_of_key(|s| s.start.get() <= pc);
+            match sequences.get(next) {
+                Some(next) => pc = next.start.get(),
+                None => break,
+            }
+            continue;
+        };
+        let own = view.rows(sequence).take_while(|row| row.pc < range.end && left.take(1));
+        for row in own.map(|row| Row::new(view, sequence.unit, row)) {
+            match rows.last_mut() {
+                Some(last) if last.pc == row.pc || row.pc <= range.start => *last = row,
+                _ => rows.push(row),
+            }
+        }
+        pc = sequence.end.get().max(pc.saturating_add(1));
+    }
+    rows
 }
 
 /// The sequence, or the piece of a long one, that holds an address. Cost: a binary search.

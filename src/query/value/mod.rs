@@ -2,6 +2,7 @@
 pub mod calling_convention;
 pub(crate) mod dwarf_expr;
 pub mod fetch_arg;
+pub mod lifetime;
 mod location;
 pub mod nearest_location;
 pub mod plan;

@@ -16,6 +16,8 @@ pub mod diff;
 pub mod handed_over;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod history;
+#[cfg(feature = "cli")]
+pub mod lifetimes;
 pub mod lines;
 #[cfg(feature = "cli")]
 pub mod listing;

@@ -88,8 +88,28 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
-    pub fn devtools(&self, command: &str, parameters: &Value) {
-        self.must("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
+    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        self.must("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
+    }
+
+    /// What those are told who do not see the page: role and name of each node of the accessibility tree, for headings
+    /// with the level.
+    pub fn told(&self) -> Vec<(String, String)> {
+        let tree = self.devtools("Accessibility.getFullAXTree", &json!({}));
+        let nodes = tree["nodes"].as_array().into_iter().flatten().filter(|node| node["ignored"] != true);
+        let text = |value: &Value| value["value"].as_str().unwrap_or_default().trim().to_owned();
+        let of = |node: &Value| {
+            let level = node["properties"].as_array().into_iter().flatten().find(|p| p["name"] == "level");
+            let level = level.map_or(String::new(), |level| level["value"]["value"].to_string());
+            (text(&node["role"]) + &level, text(&node["name"]))
+        };
+        nodes.map(of).collect()
+    }
+
+    /// The page as it is printed: a PDF.
+    pub fn printed(&self) -> Vec<u8> {
+        let encoded = self.must("POST", "/print", &json!({"background": true}));
+        decoded(encoded.as_str().unwrap())
     }
 
     /// Opens an address, and waits until the page is whole.

@@ -12,16 +12,22 @@
 #[allow(dead_code, reason = "the other tests use more of it")]
 mod support;
 
+mod code;
 mod driver;
+mod heard_and_printed;
+mod measured;
 
 use driver::Browser;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 use support::{HOSTILE, MARKUP, Program, RELEASE};
 use tempfile::TempDir;
 
 const ENTER: char = '\u{e007}';
 const DOWN: char = '\u{e015}';
+const TAB: char = '\u{e004}';
+const UP: char = '\u{e013}';
+const HOME: char = '\u{e011}';
+const END: char = '\u{e010}';
 const ESCAPE: char = '\u{e00c}';
 
 /// The program over real kernels, a browser, and the kernel that most is asked of; or what is missing, said aloud.
@@ -90,7 +96,7 @@ fn pictures() -> PathBuf {
 }
 
 /// Each page, with what has to be on it. Numbers of lines differ between kernels; these names do not.
-const PAGES: [(&str, &str, &[&str]); 18] = [
+const PAGES: [(&str, &str, &[&str]); 19] = [
     ("home", "/", &["KERNEL", "All kernels are searched"]),
     ("found", "/?q=vfs_read", &["vfs_read", "fs/read_write.c", "function"]),
     (
@@ -101,6 +107,11 @@ const PAGES: [(&str, &str, &[&str]); 18] = [
     ("inlined", "/function?kernel=KERNEL&spec=do_open", &["into path_openat", "fs/namei.c"]),
     ("copies", "/function?kernel=KERNEL&spec=fdget", &["Copies by file and caller", "addresses"]),
     ("tracepoint", "/function?kernel=KERNEL&spec=sched:sched_switch", &["Fields of the event", "prev_comm"]),
+    (
+        "code",
+        "/code?kernel=KERNEL&at=vfs_read%2B0x0",
+        &["fs/read_write.c", "vfs_read+0x0", "struct file", "p:probeidx/vfs_read"],
+    ),
     ("lines", "/lines?kernel=KERNEL&spec=vfs_read", &["fs/read_write.c", "readable: file"]),
     ("type", "/type?kernel=KERNEL&name=struct+file&member=f_pos", &["f_pos", "cache line", "loff_t"]),
     ("beside", "/type?kernel=KERNEL&name=struct+file&beside=KERNEL", &["f_pos", "0 members of"]),
@@ -138,7 +149,8 @@ fn every_page_shows_what_the_index_has() {
         assert_eq!(browser.complaints(), [""; 0], "{name}");
     }
     browser.scheme("dark");
-    for (name, path, _) in PAGES.iter().filter(|page| ["copies", "type", "history"].contains(&page.0)) {
+    for (name, path, _) in PAGES.iter().filter(|page| ["copies", "code", "type", "history"].contains(&page.0))
+    {
         explored.open(path);
         browser.picture(&folder.join(format!("{name}-dark.png")));
     }
@@ -235,6 +247,15 @@ fn pasted_logs_and_scripts_are_answered_with_links_and_marks() {
     assert_eq!(browser.text("document.querySelector('.script mark').textContent"), "kprobe:vfs_reed");
     assert_eq!(browser.value("document.querySelectorAll('main thead th').length"), explored.count + 1);
     browser.picture(&pictures().join("script.png"));
+    // What a script looks like is chosen, until somebody chooses.
+    let typed = |text: &str| {
+        let text = serde_json::Value::from(text);
+        browser.value(&format!("(() => {{ const area = document.querySelector('textarea'); area.value = {text}; area.dispatchEvent(new Event('input', {{ bubbles: true }})); }})()"));
+    };
+    typed("probe kernel.function(\"vfs_read\") { }");
+    browser.until("document.querySelector('select[name=kind]').value === 'systemtap'");
+    typed("kprobe:vfs_read { }");
+    browser.until("document.querySelector('select[name=kind]').value === 'bpftrace'");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -252,6 +273,12 @@ fn what_is_not_there_is_said_with_the_way_on() {
         let said = browser.text("document.querySelector('main [role=alert]')?.innerText ?? ''");
         assert!(said.contains("no"), "{path}: {said}");
     }
+}
+
+/// The address of a function's first placement.
+fn address_of(program: &Program, function: &str) -> String {
+    let answer = program.get(&format!("/api/find?patterns={function}&each=true"));
+    answer.items().first().and_then(|item| item["address"].as_str()).unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -272,6 +299,8 @@ fn names_that_are_markup_stay_text() {
         format!("/diff?before={RELEASE}&after={RELEASE}&pattern={function}"),
         format!("/lines?kernel={RELEASE}&spec={function}"),
         format!("/address?at={function}"),
+        format!("/code?kernel={RELEASE}&at={function}"),
+        format!("/code?kernel={RELEASE}&at={}", address_of(&program, &function)),
     ];
     for path in &pages {
         browser.open(&format!("{}{path}", program.url.trim_end_matches('/')));
@@ -295,56 +324,4 @@ fn names_that_are_markup_stay_text() {
     // The policy is the second wall: nothing that a page writes as markup gets that far.
     let tried = browser.text("(() => { try { document.body.innerHTML = '<img src=x>'; return 'written'; } catch (e) { return e.name; } })()");
     assert_eq!(tried, "TypeError");
-}
-
-/// Figures of this machine: `cargo test -p probeidx-web --profile quick --test kernel -- --ignored --nocapture`.
-#[test]
-#[ignore = "it measures: whoever reads the figures has to know what else the machine does"]
-fn measured() {
-    let folder = HOSTILE.path();
-    let begun = Instant::now();
-    let started = Program::start(folder);
-    started.get("/");
-    eprintln!("start to first answer: {:?}", begun.elapsed());
-    let Some(explored) = Explored::new() else { return };
-    let browser = &explored.browser;
-    explored.open("/");
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    let key = "(async () => { const q = document.getElementById('q'), list = document.getElementById('results'); q.focus(); const times = [];
-        for (const text of ['v', 'vf', 'vfs', 'vfs_', 'vfs_r', 'vfs_re', 'tcp_v4', 'kmall', 'f_pos', 'struct file.f_', 'sched_sw', 'blk_acc']) {
-            const shown = new Promise((done) => new MutationObserver((_, o) => { o.disconnect(); done(); }).observe(list, { childList: true }));
-            const begun = performance.now(); q.value = text; q.dispatchEvent(new Event('input')); await shown; times.push(Math.round(performance.now() - begun)); }
-        return times.join(' '); })()";
-    eprintln!("a keystroke to results, ms: {}", browser.promised(key));
-    eprintln!("the same again, ms: {}", browser.promised(key));
-    for (name, path) in [
-        ("vfs_read", "/function?kernel=KERNEL&spec=vfs_read"),
-        ("kmalloc", "/function?kernel=KERNEL&spec=kmalloc"),
-        ("struct file", "/type?kernel=KERNEL&name=struct+file"),
-        ("history", "/history?name=vfs_read"),
-    ] {
-        let path = path.replace("KERNEL", &explored.kernel);
-        let mut times = vec![];
-        for _ in 0..3 {
-            explored.open("/");
-            let walk = format!(
-                "(async () => {{ const begun = performance.now(); const link = document.createElement('a'); link.href = '{path}'; document.body.append(link); link.click(); link.remove();
-                while (document.documentElement.dataset.state !== 'ready') await new Promise((r) => setTimeout(r, 1)); await new Promise((r) => requestAnimationFrame(() => setTimeout(r))); return Math.round(performance.now() - begun); }})()"
-            );
-            times.push(browser.promised(&walk));
-        }
-        eprintln!("{name}, ms: {times:?}");
-    }
-    explored.open("/function?kernel=KERNEL&spec=vfs_read");
-    let weight = "performance.getEntriesByType('resource').filter((r) => r.name.includes('/assets/')).map((r) => [r.transferSize, r.decodedBodySize]).reduce((a, b) => [a[0] + b[0], a[1] + b[1]], [0, 0]).join(' sent, whole ')";
-    eprintln!("page weight in bytes: {}", browser.text(weight));
-    let begun = Instant::now();
-    let asked: Vec<_> = std::thread::scope(|scope| {
-        let one =
-            || explored.program.get(&format!("/api/resolve?kernel={}&spec=vfs_read", explored.kernel)).status;
-        let threads: Vec<_> = (0..64).map(|_| scope.spawn(one)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    assert!(asked.iter().all(|status| *status == 200));
-    eprintln!("64 function pages at once: {:?}", begun.elapsed());
 }

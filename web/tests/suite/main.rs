@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 mod access;
 mod bounds;
+mod code;
 mod command;
+mod contrast;
 mod pages;
 mod questions;
 mod support;

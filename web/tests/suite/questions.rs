@@ -92,3 +92,61 @@ fn names_that_are_markup_are_json_and_nothing_else() {
     }
     assert!(answer.head.contains("nosniff"));
 }
+
+#[test]
+fn placements_in_brief_are_those_of_resolve() {
+    let program = Program::start(INDEX.path());
+    for spec in ["do_open", "clamp_value", "*", "submit%2B4"] {
+        let mut brief = vec![];
+        for group in program.get(&format!("/api/copies?kernel={RELEASE}&spec={spec}")).items() {
+            for row in group["placements"].as_array().unwrap() {
+                let name = |at: usize| group["names"][row[at].as_u64().unwrap() as usize].clone();
+                let outer = |at: usize| row[6][at].as_u64().map(|at| group["names"][at as usize].clone());
+                brief.push(json!([
+                    group["function"],
+                    group["file"],
+                    group["line"],
+                    name(0),
+                    row[1],
+                    name(2),
+                    row[3],
+                    row[4],
+                    name(5),
+                    outer(0)
+                ]));
+                assert!(group["coverage"]["by"]["kprobe"].is_u64(), "{group}");
+            }
+        }
+        let whole = program.get(&format!("/api/resolve?kernel={RELEASE}&spec={spec}")).items();
+        let whole = whole.iter().map(|item| {
+            let outer = item["inlined_into"].as_array().unwrap().last().map(|call| call["function"].clone());
+            let inline = u8::from(item["instance"] == "inline");
+            json!([
+                item["function"],
+                item["file"],
+                item["line"],
+                item["section"],
+                item["address"],
+                item["symbol"],
+                item["offset"],
+                inline,
+                item["attach"]["kprobe"],
+                outer
+            ])
+        });
+        assert_eq!(brief, whole.collect::<Vec<_>>(), "{spec}");
+        assert!(!brief.is_empty(), "{spec}");
+    }
+    assert_eq!(program.get("/api/copies?spec=submit").status, 400);
+    let absent = program.get(&format!("/api/copies?kernel={RELEASE}&spec=submitt"));
+    assert_eq!(absent.lines().last().unwrap()["done"]["code"], 1);
+}
+
+#[test]
+fn the_kind_of_a_script_is_guessed() {
+    let program = Program::start(INDEX.path());
+    let kind = |text: &str| program.ask("POST /api/kind", "", text.as_bytes()).items()[0]["kind"].clone();
+    assert_eq!(kind("kprobe:submit { @ = count(); }"), "bpftrace");
+    assert_eq!(kind("probe kernel.function(\"submit\") { }"), "systemtap");
+    assert_eq!(program.get("/api/kind").status, 405);
+}

@@ -5,7 +5,7 @@ mod small_kernel;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -28,9 +28,21 @@ pub static HOSTILE: LazyLock<TempDir> = LazyLock::new(|| {
     index(&[("more.c", &text)])
 });
 
+/// A small kernel in a folder; gives vmlinux.
+pub fn compile(folder: &Path, more: &[(&str, &str)]) -> PathBuf {
+    small_kernel::compile(folder, RELEASE, "-O2", more)
+}
+
+/// The index of a kernel, in a folder.
+pub fn index_of(vmlinux: &Path) -> TempDir {
+    let db = tempfile::tempdir().unwrap();
+    small_kernel::index(vmlinux.to_owned(), db.path());
+    db
+}
+
 fn index(more: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let path = small_kernel::compile(folder.path(), RELEASE, "-O2", more);
+    let path = compile(folder.path(), more);
     if !more.is_empty() {
         let mut bytes = fs::read(&path).unwrap();
         for (harmless, markup) in HARMLESS.iter().zip(MARKUP) {
@@ -46,9 +58,7 @@ fn index(more: &[(&str, &str)]) -> TempDir {
         }
         fs::write(&path, bytes).unwrap();
     }
-    let db = tempfile::tempdir().unwrap();
-    small_kernel::index(path, db.path());
-    db
+    index_of(&path)
 }
 
 /// The program, until it is dropped.
@@ -65,8 +75,13 @@ impl Program {
     }
 
     pub fn start_at(db: &Path, address: &str) -> Self {
+        Self::start_with(db, &["--listen", address])
+    }
+
+    /// Starts it with these words behind the folder of indexes.
+    pub fn start_with(db: &Path, words: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_probeidx-web"));
-        command.arg("--db").arg(db).args(["--listen", address]).env_remove("PROBEIDX_DB");
+        command.arg("--db").arg(db).args(words).env_remove("PROBEIDX_DB");
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
