@@ -86,9 +86,10 @@ fn verdicts_hold(kernel: &Kernel) {
     for (kind, places) in &kinds {
         installed::say(&format!("  {kind}: {} placements at and near what it names", places.len()));
     }
-    failures += &listed::stand(kernel, &definitions, &answers.answers[trials.len()..]);
-    failures += &listed::blacklist_is(kernel, &answers);
     let loaded: BTreeSet<&str> = loaded(&answers).collect();
+    let of_definitions = &answers.answers[trials.len()..];
+    failures += &listed::stand(kernel, &definitions, of_definitions, |address| is_there(&loaded, address));
+    failures += &listed::blacklist_is(kernel, &answers);
     let objects = self::objects(&view, &loaded);
     failures += &traced::is_listed(kernel, &view, &objects, &answers);
     assert!(failures.is_empty(), "{}, PROBEIDX_SEED={seed}:{failures}", kernel.release);
@@ -117,15 +118,12 @@ fn compare(
         Address::Kernel(_) => false,
     };
     let loaded: BTreeSet<&str> = loaded(answers).collect();
-    let is_there = |address: &Address| match address {
-        Address::Kernel(_) => true,
-        Address::Module { module, .. } => loaded.contains(module.as_str()),
-    };
     let mut counts = BTreeMap::<_, usize>::new();
     let mut row = Row::default();
     let mut disagreements = vec![];
     let mut places = BTreeSet::new();
-    for (trial, answer) in trials.iter().zip(&answers.answers).filter(|(t, _)| is_there(&t.address)) {
+    for (trial, answer) in trials.iter().zip(&answers.answers).filter(|(t, _)| is_there(&loaded, &t.address))
+    {
         let outcome = match trial.outcome(answer) {
             Outcome::Disagrees if answer.errno == EINVAL && may_be_left_over(trial) => Outcome::Open,
             outcome => outcome,
@@ -158,6 +156,13 @@ fn compare(
 
 fn loaded(answers: &Answers) -> impl Iterator<Item = &str> {
     answers.modules.iter().filter(|(_, errno)| *errno == 0).map(|(name, _)| name.as_str())
+}
+
+fn is_there(loaded: &BTreeSet<&str>, address: &Address) -> bool {
+    match address {
+        Address::Kernel(_) => true,
+        Address::Module { module, .. } => loaded.contains(module.as_str()),
+    }
 }
 
 /// vmlinux, then these modules.
