@@ -14,7 +14,7 @@ use code::CodeFacts;
 use probeidx::Result;
 use probeidx::answer::Wanted;
 use probeidx::cli::args::Table;
-use probeidx::query::resolve::AllFunctions;
+use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
@@ -30,7 +30,7 @@ struct Kernel<'a> {
     label: String,
     partition: usize,
     describer: Describer<'a, 'static>,
-    all: AllFunctions,
+    all: NameWalk,
     calls: Calls<'a>,
     /// The number of the next placement.
     next_placement: i32,
@@ -57,7 +57,7 @@ pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Res
             label: chosen.label.clone(),
             partition: chosen.partition,
             describer: Describer::new(view, wanted, false),
-            all: AllFunctions::new(view),
+            all: NameWalk::all(view),
             calls: Calls::new(view),
             next_placement: 0,
         })
