@@ -4,8 +4,8 @@ use crate::kernel::Kernel;
 use crate::placement::html;
 use crate::record::{hash, position, record};
 use crate::to_python::to_python;
-use probeidx::query::index::has_build_id;
 use probeidx::query::index::functions;
+use probeidx::query::index::has_build_id;
 use probeidx::query::runtime::address_map::Loaded;
 use probeidx::query::spec::address;
 use probeidx::query::symbolize::frames::{Cursor, Ground, Where};
@@ -15,9 +15,9 @@ use probeidx::query::symbolize::log_decoder::Decoder;
 use probeidx::render::{address as render, frame};
 use probeidx_format::View;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyTuple};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -104,21 +104,16 @@ fn absent(kernel: &Kernel, asked: &[u8], why: &Absent) -> Spot {
 }
 
 /// A log: text, or bytes as they come from a file.
-#[derive(FromPyObject)]
-pub enum Log {
-    /// `str`
-    Text(String),
-    /// `bytes`
-    Bytes(Vec<u8>),
-}
-
-impl Log {
-    /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
-        }
+///
+/// # Errors
+/// A `TypeError` for anything else.
+pub fn log_of(log: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(text) = log.cast::<PyString>() {
+        return Ok(text.to_cow()?.into_owned().into_bytes());
+    }
+    match log.cast::<PyBytes>() {
+        Ok(bytes) => Ok(bytes.as_bytes().to_vec()),
+        Err(_) => Err(PyTypeError::new_err("a log is str or bytes")),
     }
 }
 
@@ -229,6 +224,14 @@ impl Locations {
             Some(at) => one(at).into_bound_py_any(py),
             None => Err(PyIndexError::new_err(format!("there are {} places", self.0.len()))),
         }
+    }
+    /// The position of the first place that is equal.
+    fn index(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::record::index(slf.as_any(), value)
+    }
+    /// How many are equal.
+    fn count(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::record::count(slf.as_any(), value)
     }
     fn __repr__(&self) -> String {
         format!("<Locations: {}>", self.0.len())
@@ -413,7 +416,9 @@ impl Location {
         self.known().is_some_and(|known| known.function.is_some())
     }
     fn __str__(&self) -> String {
-        let Some(known) = self.known() else { return format!("{}: {}", self.asked(), self.why().unwrap_or_default()) };
+        let Some(known) = self.known() else {
+            return format!("{}: {}", self.asked(), self.why().unwrap_or_default());
+        };
         let symbol = match (&known.symbol, known.offset) {
             (Some(symbol), Some(offset)) => format!("{symbol}+{offset:#x}"),
             _ => format!("{:#x}", known.address.0),

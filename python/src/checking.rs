@@ -16,9 +16,17 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// That of the first file that cannot be read, and those of the indexes.
-pub fn check(kernels: &[Arc<Kernel>], files: Vec<PathBuf>, arguments: Vec<String>, guru: bool) -> Answer<Checked> {
+pub fn check(
+    kernels: &[Arc<Kernel>],
+    files: Vec<PathBuf>,
+    arguments: Vec<String>,
+    guru: bool,
+) -> Answer<Checked> {
     if files.is_empty() {
-        return Err(usage("there is nothing to check", "name a script, an object, a policy, or a list of probe points"));
+        return Err(usage(
+            "there is nothing to check",
+            "name a script, an object, a policy, or a list of probe points",
+        ));
     }
     if files.iter().any(|file| file.as_os_str() == "-") {
         return Err(usage("stdin is not checked", "name a file"));
@@ -43,7 +51,9 @@ pub fn check(kernels: &[Arc<Kernel>], files: Vec<PathBuf>, arguments: Vec<String
         kernels.iter().map(|kernel| (kernel.description.clone(), Arc::clone(&kernel.index))).collect();
     opened.sort_by(|(one, _), (other, _)| one.cmp(other));
     let grid = grid(&args, opened, &config(Some("/".into()), None)?)?;
-    if let Some(error) = grid.files.iter().flat_map(|row| &row.outcomes).find_map(|outcome| outcome.as_ref().err()) {
+    if let Some(error) =
+        grid.files.iter().flat_map(|row| &row.outcomes).find_map(|outcome| outcome.as_ref().err())
+    {
         return Err(error.clone().into());
     }
     let mut all = vec![];

@@ -3,7 +3,7 @@ use crate::failure::{Answer, Failure};
 use crate::kernel::Kernel;
 use crate::list::{list, text, texts};
 use crate::record::record;
-use crate::to_python::to_python;
+use crate::to_python::{Tree, to_python};
 use probeidx::cli::history as many;
 use probeidx::query::diff::{Asked, compare};
 use probeidx::query::history::{Asked as Named, Families};
@@ -86,21 +86,9 @@ record! {
     /// Which parameter, member or mechanism.
     name: Option<&str> = it["name"].as_str();
     /// Its state in the first kernel; None if it has none.
-    before: State = State(it["before"].clone());
+    before: Tree<Value> = Tree(it["before"].clone());
     /// Its state in the second kernel; None if it has none.
-    after: State = State(it["after"].clone());
-}
-
-/// A number, a word, a place and a type, or nothing.
-pub struct State(Value);
-
-impl<'py> IntoPyObject<'py> for State {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        to_python(py, &self.0)
-    }
+    after: Tree<Value> = Tree(it["after"].clone());
 }
 
 /// What kernels have of a name.
@@ -160,7 +148,7 @@ record! {
     /// What it is about: ``prototype``, ``offset``, ``attach``, ….
     what: &str = text(&it["fact"], "what");
     /// A number, a word, a list or a dictionary; where several of the name differ, the list of theirs. None if the kernels lack the name.
-    value: State = State(it["fact"].get("value").or(it["fact"].get("values")).cloned().unwrap_or_default());
+    value: Tree<Value> = Tree(it["fact"].get("value").or(it["fact"].get("values")).cloned().unwrap_or_default());
     /// Whether the kernels lack the name.
     absent: bool = it["fact"]["absent"] == true;
     /// The kernels that have it.

@@ -12,8 +12,8 @@ use probeidx::Argument;
 use probeidx::answer;
 use probeidx::cli::args::Global;
 use probeidx::cli::config::Config;
-use probeidx::cli::session::{Request, Session};
 use probeidx::cli::find;
+use probeidx::cli::session::{Request, Session};
 use probeidx::query::spec::argument;
 use probeidx::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -199,20 +199,16 @@ impl Index {
     /// What is at each address: a number, ``symbol+0xoff``, ``module:symbol+off``. Numbers are link addresses of vmlinux, unless
     /// ``base`` says where ``_text`` is.
     #[pyo3(signature = (*addresses, base = None))]
-    fn addr(
-        &self,
-        py: Python<'_>,
-        addresses: &Bound<'_, PyTuple>,
-        base: Option<u64>,
-    ) -> PyResult<Locations> {
+    fn addr(&self, py: Python<'_>, addresses: &Bound<'_, PyTuple>, base: Option<u64>) -> PyResult<Locations> {
         let addresses = address::written(addresses)?;
         ask(py, || address::locations(&self.kernel, &addresses, base))
     }
 
     /// The frames of a log, with the functions and lines that they mean.
     #[pyo3(signature = (log, *, base = None))]
-    fn decode(&self, py: Python<'_>, log: address::Log, base: Option<u64>) -> PyResult<Decoded> {
-        ask(py, || address::decode(&self.kernel, log.bytes(), base))
+    fn decode(&self, py: Python<'_>, log: &Bound<'_, PyAny>, base: Option<u64>) -> PyResult<Decoded> {
+        let log = address::log_of(log)?;
+        ask(py, || address::decode(&self.kernel, &log, base))
     }
 
     /// The layout of a struct, union, enum or typedef. If several files define the name differently, the first.
@@ -234,16 +230,18 @@ impl Index {
     }
 
     /// Checks scripts, BPF objects, policies, tools of bcc and lists of probe points against this kernel.
-    #[pyo3(signature = (*files, arguments = vec![], guru = false))]
+    #[pyo3(signature = (*files, arguments = None, guru = false))]
     fn check(
         &self,
         py: Python<'_>,
         files: &Bound<'_, PyTuple>,
-        arguments: Vec<String>,
+        arguments: Option<Vec<String>>,
         guru: bool,
     ) -> PyResult<Checked> {
         let files: Vec<PathBuf> = files.iter().map(|file| file.extract()).collect::<PyResult<_>>()?;
-        ask(py, || checking::check(std::slice::from_ref(&self.kernel), files, arguments, guru))
+        ask(py, || {
+            checking::check(std::slice::from_ref(&self.kernel), files, arguments.unwrap_or_default(), guru)
+        })
     }
 
     /// The differences to another kernel: functions, types and tracepoints that match the pattern.
@@ -280,7 +278,9 @@ impl Index {
         let description = &self.kernel.description;
         match self.release() {
             "" => format!("<Index {}>", self.path().display()),
-            release => format!("<Index {release} {}, {}>", description.id.architecture, self.path().display()),
+            release => {
+                format!("<Index {release} {}, {}>", description.id.architecture, self.path().display())
+            }
         }
     }
     fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {

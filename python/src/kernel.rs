@@ -90,7 +90,8 @@ impl Watched {
         if same {
             return Ok(());
         }
-        let error = Error::new(ErrorKind::Changed, "somebody wrote into the index since it was opened").at(path);
+        let error =
+            Error::new(ErrorKind::Changed, "somebody wrote into the index since it was opened").at(path);
         Err(error.hint("open it again, and replace an index by renaming another over it").into())
     }
 }

@@ -45,8 +45,8 @@ mod _probeidx {
     use crate::index::Index;
     #[pymodule_export]
     use crate::placement::{
-        Alias, AliasLocal, Anchor, Call, Coverage, Elsewhere, Field, Instead, Passed, Placement, Placements, Reached,
-        Source, Variable,
+        Alias, AliasLocal, Anchor, Call, Coverage, Elsewhere, Field, Instead, Passed, Placement, Placements,
+        Reached, Source, Variable,
     };
     #[pymodule_export]
     use crate::store::{Store, main, open};

@@ -35,6 +35,20 @@ macro_rules! list {
                     None => Err(pyo3::exceptions::PyIndexError::new_err(format!("there are {}", self.all.len()))),
                 }
             }
+            /// The position of the first answer that is equal.
+            fn index(
+                slf: &pyo3::Bound<'_, Self>,
+                value: &pyo3::Bound<'_, pyo3::PyAny>,
+            ) -> pyo3::PyResult<usize> {
+                $crate::record::index(slf.as_any(), value)
+            }
+            /// How many answers are equal.
+            fn count(
+                slf: &pyo3::Bound<'_, Self>,
+                value: &pyo3::Bound<'_, pyo3::PyAny>,
+            ) -> pyo3::PyResult<usize> {
+                $crate::record::count(slf.as_any(), value)
+            }
             fn __repr__(&self) -> String {
                 format!("<{}: {}>", stringify!($name), self.all.len())
             }

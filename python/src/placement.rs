@@ -2,7 +2,8 @@
 use crate::failure::{Answer, ask, raised};
 use crate::places::{Found, Page, Pages, Place};
 use crate::record::{hash, position, record};
-use crate::to_python::to_python;
+use crate::to_python::{Tree, to_python};
+use probeidx::render::steps::Step;
 use probeidx::render::{aliases, json, tracepoint};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
@@ -62,6 +63,14 @@ impl Placements {
     }
     fn __iter__(&self) -> Each {
         Each { pages: Arc::clone(&self.pages), state: std::sync::Mutex::default() }
+    }
+    /// The position of the first placement that is equal.
+    fn index(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::record::index(slf.as_any(), value)
+    }
+    /// How many are equal.
+    fn count(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::record::count(slf.as_any(), value)
     }
     /// The points of aliases that lead nowhere in this kernel, or to what is not in its index.
     #[getter]
@@ -437,7 +446,9 @@ record! {
 
 fn written(anchor: &json::Anchor) -> String {
     match anchor {
-        json::Anchor::Symbol { module: Some(module), symbol, offset } => format!("{module}:{symbol}+{offset}"),
+        json::Anchor::Symbol { module: Some(module), symbol, offset } => {
+            format!("{module}:{symbol}+{offset}")
+        }
         json::Anchor::Symbol { module: None, symbol, offset } => format!("{symbol}+{offset}"),
         json::Anchor::File { path, offset } => format!("{path}:{offset:#x}"),
     }
@@ -523,7 +534,9 @@ record! {
     elsewhere: Option<Elsewhere> = it.elsewhere.clone().map(Elsewhere);
     /// Where the calling convention passes it.
     passed: Option<Passed> = it.passed.clone().map(Passed);
-    /// The same as an expression in C, for a value that was asked for.
+    /// The operations that read a value that was asked for: a register, additions, reads, as ``--json`` has them.
+    steps: Option<Tree<Vec<Step>>> = it.steps.clone().map(Tree);
+    /// The same as an expression in C over the kernel's ``struct pt_regs *regs``.
     c: Option<&str> = it.c.as_deref();
 }
 

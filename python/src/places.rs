@@ -202,7 +202,10 @@ impl Found {
             _ => {
                 let kernel = release.to_owned();
                 let probe = String::new();
-                Self { place: Place::None(Nowhere { kernel, module: None, probe, instance: "none" }), alias: None }
+                Self {
+                    place: Place::None(Nowhere { kernel, module: None, probe, instance: "none" }),
+                    alias: None,
+                }
             }
         }
     }

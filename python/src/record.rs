@@ -39,6 +39,8 @@ macro_rules! record {
 }
 pub(crate) use record;
 
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 use serde::Serialize;
 use std::hash::BuildHasher;
 
@@ -52,4 +54,29 @@ pub fn hash(value: &impl Serialize) -> u64 {
 pub fn position(at: isize, length: usize) -> Option<usize> {
     let at = if at < 0 { at.checked_add_unsigned(length)? } else { at };
     usize::try_from(at).ok().filter(|at| *at < length)
+}
+
+/// The position of the first of a sequence that is equal.
+///
+/// # Errors
+/// A `ValueError` if there is none, as Python's sequences have it.
+pub fn index(of: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    for (at, one) in of.try_iter()?.enumerate() {
+        if one?.eq(value)? {
+            return Ok(at);
+        }
+    }
+    Err(PyValueError::new_err("it is not in the sequence"))
+}
+
+/// How many of a sequence are equal.
+///
+/// # Errors
+/// Those of reading the sequence.
+pub fn count(of: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let mut count = 0;
+    for one in of.try_iter()? {
+        count += usize::from(one?.eq(value)?);
+    }
+    Ok(count)
 }

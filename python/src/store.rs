@@ -94,17 +94,17 @@ impl Store {
         ask(py, || compare::diff(&self.one(before)?.kernel, &self.one(after)?.kernel, pattern))
     }
     /// Checks files against the kernels of a selection.
-    #[pyo3(signature = (*files, kernels = "*", arguments = vec![], guru = false))]
+    #[pyo3(signature = (*files, kernels = "*", arguments = None, guru = false))]
     fn check(
         &self,
         py: Python<'_>,
         files: &Bound<'_, PyTuple>,
         kernels: &str,
-        arguments: Vec<String>,
+        arguments: Option<Vec<String>>,
         guru: bool,
     ) -> PyResult<Checked> {
         let files: Vec<PathBuf> = files.iter().map(|file| file.extract()).collect::<PyResult<_>>()?;
-        ask(py, || checking::check(&self.chosen(kernels)?, files, arguments, guru))
+        ask(py, || checking::check(&self.chosen(kernels)?, files, arguments.unwrap_or_default(), guru))
     }
     /// A table of the kernels of a selection, for Arrow.
     #[pyo3(signature = (name, *, kernels = "*"))]

@@ -64,7 +64,9 @@ impl Table {
             // If nobody reads, nobody wants to know.
             let _ = sender.send(Err(ArrowError::ExternalError(failed.into())));
         });
-        made.map_err(|e| probeidx::Error::new(probeidx::ErrorKind::Exhausted, format!("cannot start a thread: {e}")))?;
+        made.map_err(|e| {
+            probeidx::Error::new(probeidx::ErrorKind::Exhausted, format!("cannot start a thread: {e}"))
+        })?;
         Ok(Batches { schema: self.arrow(), receiver })
     }
 }
@@ -121,7 +123,8 @@ impl Table {
     }
     fn __repr__(&self) -> String {
         let kernels = self.kernels.iter().map(|kernel| kernel.release()).collect::<Vec<_>>();
-        let of = if kernels.len() == 1 { kernels[0].to_owned() } else { format!("{} kernels", kernels.len()) };
+        let of =
+            if kernels.len() == 1 { kernels[0].to_owned() } else { format!("{} kernels", kernels.len()) };
         format!("<Table {} of {of}: {} columns>", self.schema.name, self.schema.columns.len())
     }
 }

@@ -13,6 +13,18 @@ pub fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound
     value.serialize(Objects(py)).map_err(|error| error.0)
 }
 
+/// A value that is handed over as [`to_python`] makes it.
+pub struct Tree<T>(pub T);
+
+impl<'py, T: Serialize> IntoPyObject<'py> for Tree<T> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        to_python(py, &self.0)
+    }
+}
+
 /// The serializer.
 #[derive(Clone, Copy)]
 struct Objects<'py>(Python<'py>);

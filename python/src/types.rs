@@ -53,7 +53,8 @@ pub fn layouts(kernel: &Kernel, name: &str) -> Answer<Vec<Type>> {
             let Some(laid_out) = layout(view, *type_id) else { continue };
             if matches!(laid_out.body, Body::Declared) && laid_out.chain.is_empty() {
                 let name = &laid_out.named.spelled;
-                reasons.push(format!("{name} is only declared: its definition is in nothing that was indexed"));
+                reasons
+                    .push(format!("{name} is only declared: its definition is in nothing that was indexed"));
                 continue;
             }
             let objects = if found.len() == 1 { vec![] } else { using::objects(view, *type_id) };
@@ -71,7 +72,10 @@ pub fn layouts(kernel: &Kernel, name: &str) -> Answer<Vec<Type>> {
 pub fn member(kernel: &Kernel, path: &str) -> Answer<MemberAt> {
     let parsed = parsed(path)?;
     if parsed.steps.is_empty() {
-        return Err(usage(format!("{path} is a type, not a member"), "write NAME.member, or ask with type()"));
+        return Err(usage(
+            format!("{path} is a type, not a member"),
+            "write NAME.member, or ask with type()",
+        ));
     }
     kernel.ask(|view| {
         let mut reasons = vec![];
@@ -191,7 +195,8 @@ impl Type {
     }
     fn __repr__(&self) -> String {
         let size = self.0.size.map_or(String::new(), |size| format!(", {size} bytes"));
-        let members = self.0.inside.as_ref().map_or(String::new(), |i| format!(", {} members", i.members.len()));
+        let members =
+            self.0.inside.as_ref().map_or(String::new(), |i| format!(", {} members", i.members.len()));
         format!("<Type {} {}{size}{members}>", self.0.kind, self.name().unwrap_or("(unnamed)"))
     }
     fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {

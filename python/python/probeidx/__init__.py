@@ -7,6 +7,8 @@
 _text+3460176 ok count=%dx:u64
 """
 
+from collections.abc import Sequence as _Sequence
+
 from ._errors import Error, NotFound
 from ._probeidx import (
     Alias,
@@ -91,3 +93,7 @@ __all__ = [
     "build",
     "open",
 ]
+
+for _class in (Placements, Locations, Differences, History, Checked):
+    _Sequence.register(_class)
+del _class
