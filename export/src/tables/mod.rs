@@ -20,6 +20,7 @@ use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
+use std::ops::Range;
 
 /// A kernel of which rows are made.
 struct Kernel<'a> {
@@ -46,26 +47,44 @@ pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Res
             out.push(Table::Kernels, 0, chosen.row(number, &views[number]))?;
         }
     }
-    let wanted = Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
-    let mut kernels: Vec<Kernel<'_>> = chosen
-        .iter()
-        .zip(views)
-        .enumerate()
-        .map(|(number, (chosen, view))| Kernel {
-            view,
-            number,
-            label: chosen.label.clone(),
-            partition: chosen.partition,
-            describer: Describer::new(view, wanted, false),
-            all: NameWalk::all(view),
-            calls: Calls::new(view),
-            next_placement: 0,
-        })
-        .collect();
+    let of_each = chosen.iter().zip(views).enumerate();
+    let mut kernels: Vec<Kernel<'_>> =
+        of_each.map(|(number, (chosen, view))| Kernel::new(number, chosen, view, out)).collect();
     let labels: Vec<String> = chosen.iter().map(|chosen| chosen.label.clone()).collect();
     write_code(&mut kernels, views, &labels, out).map_err(|e| named(chosen, e))?;
     write_members(&kernels, views, &labels, out)?;
     write_tracepoints(&kernels, views, &labels, out)
+}
+
+/// The tables that have rows for each name of a function, and can be written in parts.
+pub const BY_NAME: [Table; 4] = [Table::Functions, Table::Placements, Table::Arguments, Table::Calls];
+
+/// Writes the rows of some names of a kernel, given by their ranks, to those of the tables [`BY_NAME`] that `out` wants; and gives
+/// the number of placements. They are numbered from 0.
+///
+/// # Errors
+/// Those of the index and of writing.
+pub fn write_names(
+    chosen: &Chosen,
+    view: &View<'_>,
+    names: Range<usize>,
+    out: &mut Tables<'_>,
+) -> Result<i32> {
+    let mut kernel = Kernel::new(0, chosen, view, out);
+    let (mut facts, has_calls) = (CodeFacts::default(), out.has(Table::Calls));
+    let write = || {
+        for at in names {
+            let Some(record) = view.names.get(at) else { break };
+            let name = (NameId::new(at as u32), view.string(record.name));
+            if has_calls {
+                calls::rows(&mut kernel, name, out)?;
+            } else {
+                code::rows(&mut kernel, name, &mut facts, out)?;
+            }
+        }
+        Ok(kernel.next_placement)
+    };
+    write().map_err(|e| chosen.index.named(e))
 }
 
 fn write_code(
@@ -156,6 +175,24 @@ fn named(chosen: &[Chosen], error: probeidx::Error) -> probeidx::Error {
     match chosen {
         [only] => only.index.named(error),
         _ => error,
+    }
+}
+
+impl<'a> Kernel<'a> {
+    /// A kernel before its first row.
+    fn new(number: usize, chosen: &Chosen, view: &'a View<'a>, out: &Tables<'_>) -> Self {
+        let wanted =
+            Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
+        Self {
+            view,
+            number,
+            label: chosen.label.clone(),
+            partition: chosen.partition,
+            describer: Describer::new(view, wanted, false),
+            all: NameWalk::all(view),
+            calls: Calls::new(view),
+            next_placement: 0,
+        }
     }
 }
 
