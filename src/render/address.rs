@@ -310,11 +310,7 @@ pub struct AbsentObject<'a> {
 }
 
 /// An address that does not resolve, as an object.
-pub fn absent_object<'k>(
-    kernel: impl Into<Cow<'k, str>>,
-    asked: &[u8],
-    why: &Absent,
-) -> AbsentObject<'k> {
+pub fn absent_object<'k>(kernel: impl Into<Cow<'k, str>>, asked: &[u8], why: &Absent) -> AbsentObject<'k> {
     let kernel = Some(kernel.into()).filter(|k| !k.is_empty());
     AbsentObject { kernel, asked: lossy(asked), why: reason(why) }
 }
