@@ -38,6 +38,18 @@ pub fn config(db: Option<PathBuf>, kernel: Option<String>) -> Answer<Config> {
 }
 
 impl Index {
+    /// The index of a file, or of a kernel in a folder or store, which may be named by its own path there.
+    ///
+    /// # Errors
+    /// Those of choosing and opening.
+    pub fn named(path: Option<PathBuf>, kernel: Option<String>) -> Answer<Self> {
+        let config = config(path, kernel)?;
+        let is_of_store = config.kernel.is_none()
+            && !config.db.exists()
+            && config.db.parent().is_some_and(probeidx::store::is_store);
+        if is_of_store { Self::at(&config.db, &config) } else { Self::chosen(&config) }
+    }
+
     /// The one index that a configuration chooses.
     ///
     /// # Errors
@@ -77,7 +89,7 @@ impl Index {
     #[new]
     #[pyo3(signature = (path = None, *, kernel = None))]
     fn new(py: Python<'_>, path: Option<PathBuf>, kernel: Option<String>) -> PyResult<Self> {
-        ask(py, || Self::chosen(&config(path, kernel)?))
+        ask(py, || Self::named(path, kernel))
     }
 
     /// The index of the kernel that runs here.

@@ -120,7 +120,7 @@ impl Store {
 #[pyfunction]
 #[pyo3(signature = (path = None, *, kernel = None))]
 pub fn open(py: Python<'_>, path: Option<PathBuf>, kernel: Option<String>) -> PyResult<Index> {
-    ask(py, || Index::chosen(&config(path, kernel)?))
+    ask(py, || Index::named(path, kernel))
 }
 
 /// Runs the command line of ``probeidx`` with these words, and returns its exit code.

@@ -130,6 +130,28 @@ def test_store(db: Path) -> None:
     assert build_id is not None and store[build_id].release == RELEASES[0]
 
 
+def test_a_store_of_the_fleet(db: Path, told: Told, tmp_path: Path) -> None:
+    """A store is asked as a folder of indexes is, and its kernels have paths of their own."""
+    folder = tmp_path / "store"
+    own = Told(folder, RELEASES[0])
+    added = own.run("fleet", "add", *(str(db / f"{release}.pidx") for release in RELEASES))
+    assert added.returncode == 0, added.stderr
+    store, plain = probeidx.Store(folder), probeidx.Store(db)
+    assert store.releases == plain.releases
+    for release in RELEASES:
+        assert dicts(store[release].resolve("*")) == dicts(plain[release].resolve("*"))
+        assert probeidx.Index(store[release].path) == store[release]
+    assert dicts(store.history("submit")) == dicts(plain.history("submit"))
+    assert dicts(store.diff(*RELEASES)) == dicts(plain.diff(*RELEASES))
+    # It grows while a kernel is open.
+    index = store[RELEASES[0]]
+    removed = own.run("fleet", "remove", RELEASES[1])
+    assert removed.returncode == 0, removed.stderr
+    assert index.resolve("submit")[0].function == "submit"
+    with pytest.raises(probeidx.NotFound):
+        probeidx.Store(folder)[RELEASES[1]]
+
+
 def test_build(tmp_path: Path, db: Path) -> None:
     import os
 
