@@ -10,6 +10,7 @@ pub const NULL: u32 = u32::MAX;
 
 /// Some rows of a column.
 #[derive(Debug, Default)]
+#[cfg_attr(not(feature = "program"), allow(dead_code, reason = "only files are made of it"))]
 pub struct Numbered {
     /// For each row, the number of its value, or [`NULL`].
     pub numbers: Vec<u32>,

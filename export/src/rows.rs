@@ -22,6 +22,7 @@ pub struct Batch {
     /// In the order of the schema.
     pub columns: Vec<Values>,
     /// Whether the next rows are of another group.
+    #[cfg_attr(not(feature = "program"), allow(dead_code, reason = "only files have groups"))]
     pub ends_group: bool,
 }
 
@@ -30,6 +31,7 @@ pub enum Values {
     /// As Arrow has them.
     Array(ArrayRef),
     /// Numbers of a dictionary.
+    #[cfg_attr(not(feature = "program"), allow(dead_code, reason = "only files have dictionaries"))]
     Numbered(Numbered),
 }
 

@@ -1,5 +1,7 @@
 //! The kernels of an export, and the partitions that they are in.
+#[cfg(feature = "program")]
 use probeidx::Result;
+#[cfg(feature = "program")]
 use probeidx::cli::config::Config;
 use probeidx::query::Index;
 use probeidx::query::index::kernel_description::KernelDescription;
@@ -23,10 +25,16 @@ pub struct Chosen {
 ///
 /// # Errors
 /// Those of choosing and opening indexes.
+#[cfg(feature = "program")]
 pub fn chosen(config: &Config) -> Result<(Vec<Chosen>, Vec<String>)> {
+    Ok(of(config.described_of(config.indexes()?)?))
+}
+
+/// These kernels, which are in their order, and the folders of their partitions.
+pub fn of(described: Vec<(KernelDescription, Arc<Index>)>) -> (Vec<Chosen>, Vec<String>) {
     let mut partitions: Vec<String> = vec![];
     let mut chosen = vec![];
-    for (description, index) in config.described_of(config.indexes()?)? {
+    for (description, index) in described {
         let release = description.release();
         let line = Some(release.line()).filter(|line| !line.is_empty()).map(|line| format!("v{line}"));
         let folder = folder(line.as_deref().unwrap_or_default(), release.flavour);
@@ -42,7 +50,7 @@ pub fn chosen(config: &Config) -> Result<(Vec<Chosen>, Vec<String>)> {
         };
         chosen.push(Chosen { index, description, label, line, partition });
     }
-    Ok((chosen, partitions))
+    (chosen, partitions)
 }
 
 /// The folder of a partition, as Hive names it.

@@ -37,6 +37,28 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
             "--json is a form of its own: --sarif and --github are others",
         ));
     }
+    let grid = grid(args, opened(args, config)?, config)?;
+    let shown = Shown { style: Style { color: config.color }, in_full: config.verbose > 0 };
+    let written = match () {
+        () if args.sarif => sarif(&grid, out),
+        () if args.github => github(&grid, out),
+        () if config.json => json(&grid, out),
+        () => text(&grid, shown, out),
+    };
+    written.map_err(failed)?;
+    // The first error, because there is no better exit code for a file that cannot be read.
+    let fails = grid.fails(args.strict);
+    match grid.files.into_iter().flat_map(|row| row.outcomes).find_map(Result::err) {
+        Some(error) => Err(error),
+        None => Ok(if fails { Outcome::Nothing } else { Outcome::Done }),
+    }
+}
+
+/// All files on these kernels. A file that cannot be read is an error in its place, on each kernel.
+///
+/// # Errors
+/// Those of the arguments, and of the indexes.
+pub fn grid(args: &Check, opened: Vec<(KernelDescription, Arc<Index>)>, config: &Config) -> Result<Grid> {
     let asked = Asked {
         arguments: args.arg.clone(),
         guru: args.guru,
@@ -50,7 +72,6 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let needs = args.need.iter().map(|text| Need::parse(text)).collect::<Result<Vec<_>>>()?;
     let read: Vec<(PathBuf, Result<Given>)> =
         args.files.iter().map(|path| (path.clone(), Given::new(path, config))).collect();
-    let opened = opened(args, config)?;
     let per_kernel = side_by_side(&opened, |(_, index)| judged(&read, index, &asked));
     let mut files: Vec<Row> =
         read.iter().map(|(path, _)| Row { file: path.display().to_string(), outcomes: vec![] }).collect();
@@ -70,20 +91,7 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
         let new = Selection::parse(new)?;
         grid.keep_new(|kernel| new.selects(kernel));
     }
-    let shown = Shown { style: Style { color: config.color }, in_full: config.verbose > 0 };
-    let written = match () {
-        () if args.sarif => sarif(&grid, out),
-        () if args.github => github(&grid, out),
-        () if config.json => json(&grid, out),
-        () => text(&grid, shown, out),
-    };
-    written.map_err(failed)?;
-    // The first error, because there is no better exit code for a file that cannot be read.
-    let fails = grid.fails(args.strict);
-    match grid.files.into_iter().flat_map(|row| row.outcomes).find_map(Result::err) {
-        Some(error) => Err(error),
-        None => Ok(if fails { Outcome::Nothing } else { Outcome::Done }),
-    }
+    Ok(grid)
 }
 
 /// A file as it was read.

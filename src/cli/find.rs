@@ -77,7 +77,7 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
 }
 
 /// Prints what the specs match in SystemTap's listing, and returns the specs of functions; `None` if nothing matches.
-pub(super) fn listing(
+pub fn listing(
     view: &View<'_>,
     specs: &[Spec],
     with_variables: bool,

@@ -49,7 +49,10 @@ pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 }
 
 /// The histories of all that the name stands for.
-fn told<'s>(asked: &'s Asked, indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject, Vec<History>)>> {
+///
+/// # Errors
+/// Those of the indexes.
+pub fn told<'s>(asked: &'s Asked, indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject, Vec<History>)>> {
     let subjects: Vec<&Subject> = asked.subjects.iter().chain(&asked.otherwise).collect();
     let found = side_by_side(indexes, |index| {
         let view = index.view()?;
@@ -70,7 +73,10 @@ fn told<'s>(asked: &'s Asked, indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject
 }
 
 /// The kernels after a release, with the last ones before that.
-fn after<T>(kernels: Vec<(KernelDescription, T)>, since: &str) -> Result<Vec<(KernelDescription, T)>> {
+///
+/// # Errors
+/// [`ErrorKind::Usage`] if it is no release.
+pub fn after<T>(kernels: Vec<(KernelDescription, T)>, since: &str) -> Result<Vec<(KernelDescription, T)>> {
     let bound = Release::parse(since);
     if bound.version.is_empty() {
         return Err(Error::new(
@@ -123,7 +129,10 @@ fn write(
 }
 
 /// Why no kernel has the name: what the newest says.
-fn reasons(name: &str, asked: &Asked, newest: Option<&Arc<Index>>) -> Result<Vec<String>> {
+///
+/// # Errors
+/// Those of the index.
+pub fn reasons(name: &str, asked: &Asked, newest: Option<&Arc<Index>>) -> Result<Vec<String>> {
     let Some(index) = newest else { return Ok(vec![]) };
     let view = index.view()?;
     let member = asked.subjects.iter().find_map(|subject| match subject {

@@ -127,7 +127,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
 }
 
 /// Whether the variable exists, readable or not.
-fn is_known(value: &ValueAt) -> bool {
+pub fn is_known(value: &ValueAt) -> bool {
     value.type_id.is_some() || value.role != Role::Local || value.state == State::Unsupported
 }
 
@@ -338,7 +338,8 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
+/// The error for an argument that no placement of the specs has, with the variables that there are.
+pub fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     let name = match &argument.source {
         Source::Variable(way) => &way.root,
         Source::Returned(_) | Source::Raw(_) => {

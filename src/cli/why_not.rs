@@ -23,7 +23,22 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
 }
 
 /// Why nothing in this index matched, if known, or which names are similar. `texts` are the sources of the specs.
+///
+/// # Errors
+/// Those of decoding tapset definitions.
 pub fn why_not(specs: &[Spec], texts: &[String], index: &Index) -> Result<Vec<String>> {
+    Ok(why_not_with_names(specs, texts, index)?.0)
+}
+
+/// Like [`why_not`]; and the similar names, the nearest first.
+///
+/// # Errors
+/// Those of decoding tapset definitions.
+pub fn why_not_with_names(
+    specs: &[Spec],
+    texts: &[String],
+    index: &Index,
+) -> Result<(Vec<String>, Vec<String>)> {
     let view = &index.view()?;
     let mut reasons = query::why_not(view, specs);
     reasons.extend(missing::why_not(view, specs).map_err(|e| index.named(e))?);
@@ -33,7 +48,8 @@ pub fn why_not(specs: &[Spec], texts: &[String], index: &Index) -> Result<Vec<St
         false => missing.to_string(),
     };
     let open = texts.iter().filter(|_| reasons.iter().any(|missing| !missing.is_known));
-    Ok(reasons.iter().map(said).chain(open.filter_map(|text| unclosed(text))).collect())
+    let said = reasons.iter().map(said).chain(open.filter_map(|text| unclosed(text))).collect();
+    Ok((said, reasons.iter().flat_map(|missing| missing.near.iter().cloned()).collect()))
 }
 
 /// A message for a pattern that matched nothing and has an unclosed bracket.

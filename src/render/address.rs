@@ -1,4 +1,5 @@
 //! Formats what is known about an address, as text and JSON.
+use super::json::Hex;
 use super::{lossy, printable_bytes};
 use crate::query::index::symbols;
 use crate::query::index::user_object;
@@ -8,6 +9,7 @@ use crate::query::systemtap::probe_point::put_decimal;
 use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// For an address with several possible places: the number of this one, and how many there are.
 pub type Candidate = (usize, usize);
@@ -140,50 +142,80 @@ fn put_hex(number: u64, out: &mut Vec<u8>) {
     out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(number >> (at * 4) & 15) as usize]));
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    kernel: Option<&'a str>,
-    asked: String,
-    module: Option<String>,
+/// What is known about an address, as JSON; see [`object`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Object<'a> {
+    /// The release; `None` for a program or shared library.
+    pub kernel: Option<Cow<'a, str>>,
+    /// The address as requested.
+    pub asked: String,
+    /// The module; `None` for vmlinux.
+    pub module: Option<String>,
+    /// The path of a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<String>,
-    address: String,
-    symbol: Option<String>,
-    offset: Option<u32>,
-    size: Option<u32>,
-    symbol_unique: bool,
-    section: Option<String>,
-    function: Option<String>,
-    file: Option<String>,
-    line: Option<u32>,
-    column: Option<u32>,
-    is_stmt: bool,
-    chain: Vec<Step>,
-    exact: bool,
+    pub process: Option<String>,
+    /// A link address; in a module, an offset within the section.
+    pub address: Hex,
+    /// The symbol that the kernel prints for it.
+    pub symbol: Option<String>,
+    /// The offset from that.
+    pub offset: Option<u32>,
+    /// The size of the symbol, in bytes.
+    pub size: Option<u32>,
+    /// Whether the symbol's name stands once.
+    pub symbol_unique: bool,
+    /// The section's name.
+    pub section: Option<String>,
+    /// The innermost function.
+    pub function: Option<String>,
+    /// The file of the source line.
+    pub file: Option<String>,
+    /// That line, from 1.
+    pub line: Option<u32>,
+    /// Its column, from 1; 0 if unknown.
+    pub column: Option<u32>,
+    /// Whether the compiler recommends the address for breakpoints.
+    pub is_stmt: bool,
+    /// The functions that the code belongs to, innermost first.
+    pub chain: Vec<Step>,
+    /// Whether the address itself was looked up; else the call before it.
+    pub exact: bool,
+    /// Why the code is not present in a running kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<&'static str>,
+    pub gone: Option<&'static str>,
+    /// Why no function is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'static str>,
+    pub why: Option<&'static str>,
+    /// The number of this place among those that the address can mean, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    candidate: Option<usize>,
+    pub candidate: Option<usize>,
+    /// The number of these.
     #[serde(skip_serializing_if = "Option::is_none")]
-    candidates: Option<usize>,
+    pub candidates: Option<usize>,
 }
 
 /// A function, with the line within it.
-#[derive(Serialize)]
-struct Step {
-    function: String,
-    file: Option<String>,
-    line: Option<u32>,
-    column: Option<u32>,
-    declared: Option<Declared>,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The function's name.
+    pub function: String,
+    /// The file of the line.
+    pub file: Option<String>,
+    /// From 1.
+    pub line: Option<u32>,
+    /// From 1; 0 if unknown.
+    pub column: Option<u32>,
+    /// Where the function is declared.
+    pub declared: Option<Declared>,
 }
 
-#[derive(Serialize)]
-struct Declared {
-    file: String,
-    line: u32,
+/// The place of a declaration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Declared {
+    /// The file.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
 }
 
 impl From<&Level<'_>> for Step {
@@ -215,16 +247,26 @@ pub struct Context<'a> {
 
 /// Appends a JSON object on a line of its own.
 pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec<u8>) {
+    put_json(&object(view, context.kernel, context, at), out);
+}
+
+/// What is known about an address, as an object; `kernel` is that of the context.
+pub fn object<'k>(
+    view: &View<'_>,
+    kernel: impl Into<Cow<'k, str>>,
+    context: Context<'_>,
+    at: &Where<'_>,
+) -> Object<'k> {
     let module = view.objects.get(at.object.index()).map_or(&b""[..], |o| view.string(o.name));
     let mut chain: Vec<Step> = at.chain.iter().map(Step::from).collect();
     let first = chain.first_mut();
     let process = user_object::path(view);
-    let object = Object {
-        kernel: process.is_none().then_some(context.kernel),
+    Object {
+        kernel: process.is_none().then(|| kernel.into()),
         asked: lossy(context.asked),
         module: (!module.is_empty() && process.is_none()).then(|| lossy(module)),
         process: process.map(lossy),
-        address: format!("{:#x}", symbols::address(view, at.object, at.pc)),
+        address: Hex(symbols::address(view, at.object, at.pc)),
         symbol: at.symbol.map(|(held, _)| lossy(view.string(held.record.name))),
         offset: at.symbol.map(|(held, _)| held.offset),
         size: at.symbol.map(|(_, reach)| reach.size),
@@ -248,20 +290,29 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
         },
         candidate: (context.of.1 > 1).then_some(context.of.0),
         candidates: (context.of.1 > 1).then_some(context.of.1),
-    };
-    put_json(&object, out);
+    }
 }
 
 /// Appends a JSON object with the reason why an address does not resolve.
 pub fn absent_json(kernel: &str, asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        kernel: Option<&'a str>,
-        asked: String,
-        why: String,
-    }
-    let kernel = Some(kernel).filter(|k| !k.is_empty());
-    put_json(&Object { kernel, asked: lossy(asked), why: reason(why) }, out);
+    put_json(&absent_object(kernel, asked, why), out);
+}
+
+/// An address that does not resolve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AbsentObject<'a> {
+    /// The release; `None` if no kernel is indexed.
+    pub kernel: Option<Cow<'a, str>>,
+    /// The address as requested.
+    pub asked: String,
+    /// Why it does not resolve.
+    pub why: String,
+}
+
+/// An address that does not resolve, as an object.
+pub fn absent_object<'k>(kernel: impl Into<Cow<'k, str>>, asked: &[u8], why: &Absent) -> AbsentObject<'k> {
+    let kernel = Some(kernel.into()).filter(|k| !k.is_empty());
+    AbsentObject { kernel, asked: lossy(asked), why: reason(why) }
 }
 
 fn put_json(object: &impl Serialize, out: &mut Vec<u8>) {

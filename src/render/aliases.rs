@@ -6,6 +6,7 @@ use crate::query::systemtap::alias::explain::{Arm, Explained, Outcome};
 use crate::query::systemtap::alias::locals::{Local, Locals};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{Result, Write};
 
 impl Local {
@@ -19,50 +20,88 @@ impl Local {
     }
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    alias: &'a str,
-    through: &'a [String],
-    point: &'a str,
-    locals: Vec<Fields<'a>>,
+/// The fields that an alias adds to a placement; see [`object`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Object<'a> {
+    /// Its name.
+    pub alias: Cow<'a, str>,
+    /// The aliases that led to the point.
+    pub through: Cow<'a, [String]>,
+    /// The point.
+    pub point: Cow<'a, str>,
+    /// The variables that it sets.
+    pub locals: Vec<Fields<'a>>,
 }
 
 /// A local as JSON.
-#[derive(Serialize)]
-struct Fields<'a> {
-    name: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fields<'a> {
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// `long`, `string`, `unknown`, ….
     #[serde(rename = "type")]
-    kind: &'static str,
-    state: &'static str,
+    pub kind: &'static str,
+    /// `fine`, `broken`, `untyped`.
+    pub state: &'static str,
+    /// The variable that is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    variable: Option<&'a str>,
+    pub variable: Option<Cow<'a, str>>,
+    /// Why it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'a str>,
+    pub why: Option<Cow<'a, str>>,
+    /// What there is instead.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    instead: &'a [String],
+    pub instead: Cow<'a, [String]>,
     /// The kernel variable that it is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
-    copy_of: Option<&'a str>,
+    pub copy_of: Option<Cow<'a, str>>,
 }
 
 fn fields(local: &Local) -> Fields<'_> {
     let broken = local.broken.as_ref();
     Fields {
-        name: &local.name,
+        name: Cow::Borrowed(&local.name),
         kind: local.kind,
         state: local.state(),
-        variable: broken.map(|b| &*b.variable),
-        why: broken.map(|b| &*b.why),
-        instead: broken.map_or(&[], |b| &b.instead),
-        copy_of: local.copy_of.as_deref(),
+        variable: broken.map(|b| Cow::Borrowed(&*b.variable)),
+        why: broken.map(|b| Cow::Borrowed(&*b.why)),
+        instead: Cow::Borrowed(broken.map_or(&[], |b| &b.instead)),
+        copy_of: local.copy_of.as_deref().map(Cow::Borrowed),
     }
 }
 
 /// Adds the fields of an alias to a line of JSON.
 pub fn extend(line: &mut Vec<u8>, named: &Named<'_>) -> Result<()> {
-    let Named { name: alias, through, point, locals } = *named;
-    let object = Object { alias, through, point, locals: locals.own.iter().map(fields).collect() };
-    add(line, &object)
+    add(line, &object(named))
+}
+
+impl Object<'_> {
+    /// The same, which keeps its own texts.
+    pub fn into_owned(self) -> Object<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let local = |local: Fields<'_>| Fields {
+            name: owned(local.name),
+            kind: local.kind,
+            state: local.state,
+            variable: local.variable.map(owned),
+            why: local.why.map(owned),
+            instead: Cow::Owned(local.instead.into_owned()),
+            copy_of: local.copy_of.map(owned),
+        };
+        Object {
+            alias: owned(self.alias),
+            through: Cow::Owned(self.through.into_owned()),
+            point: owned(self.point),
+            locals: self.locals.into_iter().map(local).collect(),
+        }
+    }
+}
+
+/// The fields of an alias.
+pub fn object<'n>(named: &Named<'n>) -> Object<'n> {
+    let Named { name, through, point, locals } = *named;
+    let [alias, point] = [name, point].map(Cow::Borrowed);
+    Object { alias, through: Cow::Borrowed(through), point, locals: locals.own.iter().map(fields).collect() }
 }
 
 /// Adds the fields of one object to a line of JSON.

@@ -91,6 +91,11 @@ fn position(what: What, at: u64, bits: Option<u8>) -> String {
 
 /// Like [`text`], as one line of JSON; `kernels` are the two releases.
 pub fn json(kernels: [&str; 2], difference: &Difference<'_>, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "{}", value(kernels, difference))
+}
+
+/// A difference as JSON.
+pub fn value(kernels: [&str; 2], difference: &Difference<'_>) -> Value {
     let Difference { subject, name, before, after, changes } = difference;
     let change = match (before, after) {
         (None, _) => "added",
@@ -98,20 +103,23 @@ pub fn json(kernels: [&str; 2], difference: &Difference<'_>, out: &mut dyn Write
         _ => "changed",
     };
     let changes: Vec<Value> = changes.iter().map(change_json).collect();
-    let line = json!({
+    json!({
         "kernels": kernels, "subject": subject.name(), "name": name, "change": change,
         "before": before.map(|home| home_json(&home)), "after": after.map(|home| home_json(&home)),
         "changes": changes,
-    });
-    writeln!(out, "{line}")
+    })
 }
 
 /// [`summary`] as one line of JSON.
 pub fn summary_json(kernels: [&str; 2], compared: &Compared, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "{}", summary_value(kernels, compared))
+}
+
+/// The number of differences as JSON.
+pub fn summary_value(kernels: [&str; 2], compared: &Compared) -> Value {
     let Compared { all, added, removed, changed } = compared;
-    let line = json!({"kernels": kernels, "subject": "summary", "compared": all, "added": added,
-        "removed": removed, "changed": changed});
-    writeln!(out, "{line}")
+    json!({"kernels": kernels, "subject": "summary", "compared": all, "added": added,
+        "removed": removed, "changed": changed})
 }
 
 fn home_json(home: &Home<'_>) -> Value {

@@ -209,16 +209,23 @@ fn state(what: What, value: &Value, shown: Shown) -> String {
 
 /// Writes each fact of a history as a line of JSON.
 pub fn json(kind: &str, history: &History, families: &Families<'_>, out: &mut dyn Write) -> Result<()> {
-    for Fact { what, value, kernels } in &history.facts {
+    values(kind, history, families).try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// Each fact of a history as JSON.
+pub fn values<'h>(
+    kind: &'h str,
+    history: &'h History,
+    families: &'h Families<'_>,
+) -> impl Iterator<Item = Json> + use<'h> {
+    history.facts.iter().map(move |Fact { what, value, kernels }| {
         let named: Vec<&str> = kernels.iter().map(|at| families.name(at)).collect();
         let span = families.span(kernels).map(|(first, last)| [first, last].map(|at| families.name(at)));
-        let line = json!({
+        json!({
             "kind": kind, "name": history.name, "fact": fact(*what, value), "kernels": named,
             "since": span.map(|s| s[0]), "until": span.map(|s| s[1]),
-        });
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+        })
+    })
 }
 
 /// `{"what": "offset", "value": 2416}`; `{"what": "offset", "absent": true}` where a kernel lacks the name.

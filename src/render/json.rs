@@ -14,68 +14,110 @@ use crate::query::verdict::reason::Reason;
 use crate::query::verdict::{alternative, coverage};
 use probeidx_format::View;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// A placement as JSON.
-#[derive(Serialize)]
-struct Object<'a> {
-    kernel: Option<&'a str>,
-    module: Option<String>,
+/// A placement as JSON; see [`object`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Object<'a> {
+    /// The release; `None` for a program or shared library.
+    pub kernel: Option<Cow<'a, str>>,
+    /// The module; `None` for vmlinux.
+    pub module: Option<String>,
+    /// The path of a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<String>,
-    probe: String,
-    function: String,
-    file: String,
-    line: u32,
-    instance: &'static str,
+    pub process: Option<String>,
+    /// The probe point in SystemTap's spelling.
+    pub probe: String,
+    /// The function's name.
+    pub function: String,
+    /// The file of its declaration; empty if unknown.
+    pub file: String,
+    /// The line of its declaration, from 1; 0 if unknown.
+    pub line: u32,
+    /// The kind of place.
+    pub instance: &'static str,
     /// `dwarf`, `btf`, `symbols`.
-    rests_on: &'static str,
-    section: String,
-    address: String,
+    pub rests_on: &'static str,
+    /// The section's name.
+    pub section: String,
+    /// A link address; in a module, an offset within the section.
+    pub address: Hex,
+    /// The source line, if a line was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<Source>,
+    pub source: Option<Source>,
+    /// Whether it is the best address of that line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    best: Option<bool>,
-    inlined_into: Vec<Call>,
-    symbol: Option<String>,
-    offset: Option<u32>,
-    symbol_unique: bool,
+    pub best: Option<bool>,
+    /// From the innermost call out to the out-of-line function.
+    pub inlined_into: Vec<Call>,
+    /// The symbol that holds the address.
+    pub symbol: Option<String>,
+    /// The offset from that symbol.
+    pub offset: Option<u32>,
+    /// Whether that name stands once.
+    pub symbol_unique: bool,
+    /// The modules that have it too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    collides_with: Vec<String>,
-    anchor: Option<Anchor>,
+    pub collides_with: Vec<String>,
+    /// What to write to the kernel.
+    pub anchor: Option<Anchor>,
+    /// The address behind `endbr64`, if the probe lands there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    lands: Option<String>,
-    /// Whether its object is loaded in the captured kernel, and its address there.
+    pub lands: Option<Hex>,
+    /// Whether its object is loaded in the captured kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    loaded: Option<bool>,
+    pub loaded: Option<bool>,
+    /// Its address there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    runtime_address: Option<String>,
+    pub runtime_address: Option<Hex>,
     /// The verdict of each mechanism.
-    attach: Map<&'static str>,
+    pub attach: Map<&'static str>,
     /// What is not known about the undecided ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    because: Vec<&'static str>,
+    pub because: Vec<&'static str>,
+    /// The name for mechanisms that are given one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    by_name: Option<ByName>,
+    pub by_name: Option<ByName>,
+    /// For kprobe_events, if that takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    definition: Option<String>,
+    pub definition: Option<String>,
+    /// What to do if a mechanism refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    instead: Option<Instead>,
-    coverage: Coverage,
+    pub instead: Option<Instead>,
+    /// How much of its function can be reached.
+    pub coverage: Coverage,
+    /// How the function returns, for a return probe.
     #[serde(skip_serializing_if = "Option::is_none")]
-    returns: Option<Returns>,
-    vars: Vec<Variable>,
+    pub returns: Option<Returns>,
+    /// Parameters, then locals; or the requested values.
+    pub vars: Vec<Variable>,
+}
+
+/// A number that is written in hexadecimal, as a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hex(pub u64);
+
+impl Serialize for Hex {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
 }
 
 /// The source line that the address belongs to.
-#[derive(Serialize)]
-struct Source {
-    file: String,
-    line: u32,
-    column: u32,
-    is_stmt: bool,
-    systemtap: bool,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// The path as the line table has it.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 if unknown.
+    pub column: u32,
+    /// Whether the compiler recommends it for breakpoints.
+    pub is_stmt: bool,
+    /// Whether it is the one that SystemTap probes.
+    pub systemtap: bool,
 }
 
 impl From<&placement::Source<'_>> for Source {
@@ -85,19 +127,39 @@ impl From<&placement::Source<'_>> for Source {
     }
 }
 
-#[derive(Serialize)]
-struct Call {
-    function: String,
-    file: String,
-    line: u32,
-    column: u32,
+/// A call that was inlined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Call {
+    /// The caller.
+    pub function: String,
+    /// The file of the call.
+    pub file: String,
+    /// From 1; 0 if unknown.
+    pub line: u32,
+    /// From 1; 0 if unknown.
+    pub column: u32,
 }
 
-#[derive(Serialize)]
+/// What to write so that it lands on this address and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-enum Anchor {
-    Symbol { module: Option<String>, symbol: String, offset: u32 },
-    File { path: String, offset: u64 },
+pub enum Anchor {
+    /// In a kernel.
+    Symbol {
+        /// The module; `None` for vmlinux.
+        module: Option<String>,
+        /// A symbol that is unique there.
+        symbol: String,
+        /// The offset from it.
+        offset: u32,
+    },
+    /// In a program or shared library.
+    File {
+        /// Its path.
+        path: String,
+        /// The offset within the file.
+        offset: u64,
+    },
 }
 
 impl From<&symbols::Anchor<'_>> for Anchor {
@@ -112,36 +174,45 @@ impl From<&symbols::Anchor<'_>> for Anchor {
 }
 
 /// What mechanisms that are given a name attach to.
-#[derive(Serialize)]
-struct ByName {
-    name: String,
-    state: &'static str,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ByName {
+    /// The name.
+    pub name: String,
+    /// `ok`, `ambiguous`, `renamed`, `absent`.
+    pub state: &'static str,
 }
 
 /// What to do if the probe is refused: an address nearby, a mechanism, or returns of a function.
-#[derive(Default, Serialize)]
-struct Instead {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Instead {
+    /// An address nearby.
     #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
+    pub address: Option<Hex>,
+    /// The symbol that holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    symbol: Option<String>,
+    pub symbol: Option<String>,
+    /// The offset from that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u32>,
+    pub offset: Option<u32>,
+    /// What to write for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    anchor: Option<Anchor>,
+    pub anchor: Option<Anchor>,
+    /// The variables that can be read there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    readable: Option<Vec<String>>,
+    pub readable: Option<Vec<String>>,
+    /// Another mechanism.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mechanism: Option<&'static str>,
+    pub mechanism: Option<&'static str>,
+    /// A function whose returns are those of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    return_of: Option<String>,
+    pub return_of: Option<String>,
 }
 
 impl From<&alternative::Alternative<'_>> for Instead {
     fn from(instead: &alternative::Alternative<'_>) -> Self {
         match instead {
             alternative::Alternative::At(nearby) => Self {
-                address: Some(format!("{:#x}", nearby.address)),
+                address: Some(Hex(nearby.address)),
                 symbol: Some(text(nearby.symbol.0)),
                 offset: Some(nearby.symbol.1),
                 anchor: nearby.anchor.as_ref().map(Anchor::from),
@@ -159,30 +230,44 @@ impl From<&alternative::Alternative<'_>> for Instead {
     }
 }
 
-#[derive(Serialize)]
-struct Coverage {
-    instances: u32,
-    reachable: u32,
-    out_of_line: Reached,
-    inline: Reached,
-    callers: u32,
-    by: Map<u32>,
+/// How many addresses a function runs at, and how many of them can be reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// The distinct addresses.
+    pub instances: u32,
+    /// Those that some mechanism reaches by address.
+    pub reachable: u32,
+    /// The entries.
+    pub out_of_line: Reached,
+    /// The inlined copies.
+    pub inline: Reached,
+    /// The functions that contain the copies.
+    pub callers: u32,
+    /// By mechanism, how many it accepts.
+    pub by: Map<u32>,
+    /// Copies in sections that are gone, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    left_out: BTreeMap<&'static str, u32>,
+    pub left_out: BTreeMap<&'static str, u32>,
 }
 
-#[derive(Serialize)]
-struct Reached {
-    instances: u32,
-    reachable: u32,
+/// The part of a coverage that is of entries, or of copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reached {
+    /// The distinct addresses.
+    pub instances: u32,
+    /// Those that can be reached.
+    pub reachable: u32,
+    /// The others, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    refused: BTreeMap<&'static str, u32>,
+    pub refused: BTreeMap<&'static str, u32>,
+    /// Those of which it is not known.
     #[serde(skip_serializing_if = "is_zero")]
-    undecided: u32,
+    pub undecided: u32,
 }
 
 /// An ordered map of names and values.
-struct Map<T>(Vec<(&'static str, T)>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map<T>(pub Vec<(&'static str, T)>);
 
 impl<T: Serialize> Serialize for Map<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -190,49 +275,68 @@ impl<T: Serialize> Serialize for Map<T> {
     }
 }
 
-#[derive(Serialize)]
-struct Returns {
-    never: bool,
-    tail_calls: bool,
+/// Whether and how a function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Returns {
+    /// It does not.
+    pub never: bool,
+    /// Some exits are jumps to other functions.
+    pub tail_calls: bool,
 }
 
-#[derive(Serialize)]
-pub(super) struct Variable {
-    name: String,
-    kind: &'static str,
+/// A value that can be read at a place, or cannot.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Variable {
+    /// The name, or the expression as it was requested.
+    pub name: String,
+    /// `param`, `local`, `return`, `raw`, `field`.
+    pub kind: &'static str,
+    /// The type as C spells it.
     #[serde(rename = "type")]
-    type_name: Option<String>,
-    state: &'static str,
+    pub type_name: Option<String>,
+    /// `readable`, `constant`, `elsewhere`, `optimized-out`, `unsupported`.
+    pub state: &'static str,
+    /// Where it is, or why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<String>,
+    pub location: Option<String>,
+    /// For kprobe_events, where that is correct.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fetch: Option<String>,
+    pub fetch: Option<String>,
+    /// Where it can be read instead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    elsewhere: Option<Elsewhere>,
+    pub elsewhere: Option<Elsewhere>,
+    /// Where the calling convention passes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    passed: Option<Passed>,
+    pub passed: Option<Passed>,
+    /// The reads that lead to a requested value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<Vec<Step>>,
+    pub steps: Option<Vec<Step>>,
+    /// The same in C.
     #[serde(skip_serializing_if = "Option::is_none")]
-    c: Option<String>,
+    pub c: Option<String>,
 }
 
 /// The nearest address where a variable has a location, if it has none here.
-#[derive(Serialize)]
-struct Elsewhere {
-    address: String,
-    symbol: Option<String>,
-    offset: Option<u32>,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Elsewhere {
+    /// The address.
+    pub address: Hex,
+    /// The symbol that holds it.
+    pub symbol: Option<String>,
+    /// The offset from that.
+    pub offset: Option<u32>,
+    /// The file of its source line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
+    pub file: Option<String>,
+    /// That line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
+    pub line: Option<u32>,
 }
 
 impl From<&nearest_location::Elsewhere> for Elsewhere {
     fn from(e: &nearest_location::Elsewhere) -> Self {
         Self {
-            address: format!("{:#x}", e.address),
+            address: Hex(e.address),
             symbol: e.symbol.as_ref().map(|s| s.0.clone()),
             offset: e.symbol.as_ref().map(|s| s.1),
             file: e.line.as_ref().map(|l| l.0.clone()),
@@ -242,11 +346,14 @@ impl From<&nearest_location::Elsewhere> for Elsewhere {
 }
 
 /// Where the calling convention passes a parameter, and whether that is confirmed.
-#[derive(Serialize)]
-struct Passed {
-    number: u32,
-    slot: String,
-    proof: &'static str,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Passed {
+    /// The position, from 1.
+    pub number: u32,
+    /// The register or slot.
+    pub slot: String,
+    /// What confirms it.
+    pub proof: &'static str,
 }
 
 impl Variable {
@@ -359,11 +466,22 @@ pub fn placement(
     filter: Filter,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, &object(view, kernel, placement, filter))?;
+    out.write_all(b"\n")
+}
+
+/// A placement as an object.
+pub fn object<'k>(
+    view: &View<'_>,
+    kernel: impl Into<Cow<'k, str>>,
+    placement: &Placement<'_>,
+    filter: Filter,
+) -> Object<'k> {
     let mut probe = vec![];
     probe_point::put_placement(view, placement, filter, &mut probe);
     let Placement { verdicts, coverage, running, .. } = placement;
-    let object = Object {
-        kernel: placement.process.is_none().then_some(kernel),
+    Object {
+        kernel: placement.process.is_none().then(|| kernel.into()),
         module: placement.module.map(text),
         process: placement.process.map(text),
         probe: text(&probe),
@@ -373,7 +491,7 @@ pub fn placement(
         instance: placement.instance.name(),
         rests_on: placement.provenance.name(),
         section: text(placement.section),
-        address: format!("{:#x}", placement.address),
+        address: Hex(placement.address),
         source: placement.source.as_ref().map(Source::from),
         best: placement.source.map(|s| s.is_best),
         inlined_into: placement
@@ -392,10 +510,9 @@ pub fn placement(
             .chain(running.iter().flat_map(|r| r.strangers.iter().cloned()))
             .collect(),
         anchor: placement.anchor.as_ref().map(Anchor::from),
-        lands: (verdicts.shift > 0)
-            .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
+        lands: (verdicts.shift > 0).then(|| Hex(placement.address.wrapping_add(verdicts.shift.into()))),
         loaded: running.as_ref().map(|r| r.loaded),
-        runtime_address: running.as_ref().and_then(|r| Some(format!("{:#x}", r.address?))),
+        runtime_address: running.as_ref().and_then(|r| r.address).map(Hex),
         attach: Map(verdicts.all().map(|(name, verdict)| (name, verdict.name())).collect()),
         because: verdicts.unknown().causes().collect(),
         by_name: placement.by_name.map(|by| ByName { name: text(by.name), state: by.state.name() }),
@@ -413,7 +530,5 @@ pub fn placement(
         returns: (filter == Filter::Return)
             .then_some(Returns { never: placement.returns.never, tail_calls: placement.returns.tail_calls }),
         vars: placement.values.iter().map(|v| Variable::new(view, v)).collect(),
-    };
-    serde_json::to_writer(&mut *out, &object)?;
-    out.write_all(b"\n")
+    }
 }

@@ -7,7 +7,7 @@ use probeidx_format::types::TypeKind;
 use serde::Serialize;
 
 /// A step of a plan.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Step {
     /// Take a register, given by its kernel name if it has one, and its DWARF number.

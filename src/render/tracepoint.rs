@@ -1,5 +1,5 @@
 //! Formats tracepoints as text, JSON and definitions for `dynamic_events`.
-use super::json::Variable;
+use super::json::{Hex, Map, Variable};
 use super::text::Style;
 use super::{lossy as text, printable, printable_bytes};
 use crate::query::index::symbols;
@@ -9,68 +9,79 @@ use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{Result, Write};
 
 /// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
-#[derive(Serialize)]
-struct Object<'a> {
-    kernel: &'a str,
-    module: Option<String>,
-    probe: String,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Object<'a> {
+    /// The release.
+    pub kernel: Cow<'a, str>,
+    /// The module; `None` for vmlinux.
+    pub module: Option<String>,
+    /// The probe point in SystemTap's spelling.
+    pub probe: String,
     /// Its name.
-    function: String,
-    system: Option<String>,
-    file: String,
-    line: u32,
-    instance: &'static str,
-    section: String,
-    address: String,
-    inlined_into: [(); 0],
-    symbol: Option<String>,
-    offset: Option<u32>,
-    symbol_unique: bool,
-    anchor: Option<()>,
-    attach: Attach,
+    pub function: String,
+    /// The system of its event; `None` without an event.
+    pub system: Option<String>,
+    /// The file of its declaration; empty if unknown.
+    pub file: String,
+    /// The line of its declaration, from 1; 0 if unknown.
+    pub line: u32,
+    /// The kind of place.
+    pub instance: &'static str,
+    /// The section of its struct.
+    pub section: String,
+    /// The address of its struct; in a module, the offset within the section.
+    pub address: Hex,
+    /// Nothing.
+    pub inlined_into: [(); 0],
+    /// The symbol of its struct.
+    pub symbol: Option<String>,
+    /// The offset from that.
+    pub offset: Option<u32>,
+    /// Whether that name stands once.
+    pub symbol_unique: bool,
+    /// Nothing.
+    pub anchor: Option<()>,
+    /// The verdict of each mechanism.
+    pub attach: Map<&'static str>,
+    /// For dynamic_events, if that takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    definition: Option<&'a str>,
-    coverage: Coverage,
-    vars: Vec<Variable>,
+    pub definition: Option<String>,
+    /// One place, without code that `kprobe` reaches.
+    pub coverage: Coverage,
+    /// What is passed to its probes.
+    pub vars: Vec<Variable>,
+    /// The fields of the event's record; `None` if they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Vec<Field>>,
-}
-
-/// The verdicts of the mechanisms. The documented ones are for code; a `struct tracepoint` has no instructions and is
-/// not a function.
-#[derive(Serialize)]
-struct Attach {
-    kprobe: &'static str,
-    kprobe_events: &'static str,
-    kretprobe: &'static str,
-    ftrace: &'static str,
-    trampoline: &'static str,
-    fentry: &'static str,
-    /// `register_trace_NAME`: SystemTap, BPF programs of raw tracepoints.
-    raw_tracepoint: &'static str,
-    /// Through the event: tracefs, perf, BPF.
-    tracepoint: &'static str,
+    pub fields: Option<Vec<Field>>,
 }
 
 /// One place, without code that `kprobe` reaches.
-#[derive(Serialize)]
-struct Coverage {
-    instances: u32,
-    reachable: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// 1.
+    pub instances: u32,
+    /// 0.
+    pub reachable: u32,
 }
 
 /// A field of the event's record.
-#[derive(Serialize)]
-struct Field {
-    name: String,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type as C spells it.
     #[serde(rename = "type")]
-    type_name: String,
-    offset: u16,
-    size: u16,
-    signed: bool,
+    pub type_name: String,
+    /// In bytes.
+    pub offset: u16,
+    /// In bytes.
+    pub size: u16,
+    /// Whether it has a sign.
+    pub signed: bool,
 }
 
 impl Field {
@@ -87,13 +98,23 @@ impl Field {
 
 /// Writes a tracepoint as one line.
 pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<()> {
+    serde_json::to_writer(&mut *out, &self::object(view, kernel, traced))?;
+    out.write_all(b"\n")
+}
+
+/// A tracepoint as an object.
+pub fn object<'k>(
+    view: &View<'_>,
+    kernel: impl Into<Cow<'k, str>>,
+    traced: &TracepointValues<'_>,
+) -> Object<'k> {
     let t = &traced.tracepoint;
     let mut probe = vec![];
     t.put(&mut probe);
     let (file, line) = t.declared().unwrap_or_default();
     let held = symbols::holding(view, t.object(), t.pc());
-    let object = Object {
-        kernel,
+    Object {
+        kernel: kernel.into(),
         module: t.module().map(text),
         probe: text(&probe),
         function: text(t.name()),
@@ -102,29 +123,30 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &
         line,
         instance: "tracepoint",
         section: text(t.section()),
-        address: format!("{:#x}", t.address()),
+        address: Hex(t.address()),
         inlined_into: [],
         symbol: held.map(|h| text(view.string(h.record.name))),
         offset: held.map(|h| h.offset),
         symbol_unique: held.is_some_and(|h| symbols::uniqueness(view, t.object(), h.record.name).unique),
         anchor: None,
-        attach: Attach {
-            kprobe: Reason::NotBoundary.name(),
-            kprobe_events: Reason::NotBoundary.name(),
-            kretprobe: Reason::NotEntry.name(),
-            ftrace: Reason::NotEntry.name(),
-            trampoline: Reason::NotEntry.name(),
-            fentry: Reason::NotEntry.name(),
-            raw_tracepoint: if t.is_system_call() { "no-tracepoint" } else { "ok" },
-            tracepoint: if t.has_event() { "ok" } else { "no-event" },
-        },
-        definition: traced.definition.as_deref().ok(),
+        // The documented mechanisms are for code: a `struct tracepoint` has no instructions and is not a function.
+        attach: Map(vec![
+            ("kprobe", Reason::NotBoundary.name()),
+            ("kprobe_events", Reason::NotBoundary.name()),
+            ("kretprobe", Reason::NotEntry.name()),
+            ("ftrace", Reason::NotEntry.name()),
+            ("trampoline", Reason::NotEntry.name()),
+            ("fentry", Reason::NotEntry.name()),
+            // `register_trace_NAME`: SystemTap, BPF programs of raw tracepoints.
+            ("raw_tracepoint", if t.is_system_call() { "no-tracepoint" } else { "ok" }),
+            // Through the event: tracefs, perf, BPF.
+            ("tracepoint", if t.has_event() { "ok" } else { "no-event" }),
+        ]),
+        definition: traced.definition.as_ref().ok().cloned(),
         coverage: Coverage { instances: 1, reachable: 0 },
         vars: traced.values.iter().map(|v| Variable::new(view, v)).collect(),
         fields: t.fields().map(|fields| fields.iter().map(|f| Field::new(view, f)).collect()),
-    };
-    serde_json::to_writer(&mut *out, &object)?;
-    out.write_all(b"\n")
+    }
 }
 
 /// Writes a tracepoint as text.
@@ -137,7 +159,7 @@ pub fn text_of(
     let t = &traced.tracepoint;
     let place =
         t.declared().map_or(String::new(), |(file, line)| format!("@{}:{line}", printable_bytes(file)));
-    writeln!(out, "{}{place}  {}", style.bold(printable_bytes(t.name())), object(t))?;
+    writeln!(out, "{}{place}  {}", style.bold(printable_bytes(t.name())), home(t))?;
     let event = match t.has_event() {
         true => format!("event {}:{}", printable_bytes(t.system()), printable_bytes(t.name())),
         false => "without an event: tracefs and perf do not know it".to_owned(),
@@ -169,18 +191,18 @@ pub fn definition(traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<
     let name = format!("{}:{}", printable_bytes(t.system()), printable_bytes(t.name()));
     match &traced.definition {
         Ok(definition) => {
-            writeln!(out, "# {name}  {}: for dynamic_events", object(t))?;
+            writeln!(out, "# {name}  {}: for dynamic_events", home(t))?;
             for v in traced.values.iter().filter(|v| v.is_asked && v.fetch.is_none()) {
                 let why = v.location.as_deref().unwrap_or_default();
                 writeln!(out, "#   without {}: {}", printable(&v.name), printable(why))?;
             }
             writeln!(out, "{definition}")?;
         }
-        Err(why) => writeln!(out, "# not probed: {name}  {}: {}", object(t), printable(why))?,
+        Err(why) => writeln!(out, "# not probed: {name}  {}: {}", home(t), printable(why))?,
     }
     Ok(traced.definition.is_ok())
 }
 
-fn object(t: &Tracepoint<'_>) -> String {
+fn home(t: &Tracepoint<'_>) -> String {
     t.module().map_or("vmlinux".to_owned(), |m| format!("module {}", printable_bytes(m)))
 }

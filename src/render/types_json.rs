@@ -8,79 +8,172 @@ use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{Result, Write};
 
-/// A struct, union, enum, typedef or base type.
-#[derive(Serialize)]
-struct Type<'a> {
-    kernel: &'a str,
-    kind: &'static str,
-    name: Option<String>,
-    size: Option<u64>,
-    file: Option<String>,
-    line: Option<u32>,
+/// A struct, union, enum, typedef or base type; see [`layout_object`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Type<'a> {
+    /// The release.
+    pub kernel: Cow<'a, str>,
+    /// `struct`, `union`, `enum`, `typedef`, `base`, ….
+    pub kind: &'static str,
+    /// Its name; `None` if it has none.
+    pub name: Option<String>,
+    /// In bytes; `None` if unknown.
+    pub size: Option<u64>,
+    /// The file of its definition.
+    pub file: Option<String>,
+    /// The line of that, from 1.
+    pub line: Option<u32>,
+    /// Whether it is only declared.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    declared: bool,
+    pub declared: bool,
     /// The types that a typedef leads to, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    chain: Vec<Link>,
-    /// For one of several definitions of a name, the objects that use it.
+    pub chain: Vec<Link>,
+    /// For one of several definitions of a name, the objects that use it; `None` for vmlinux.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    used_in: Vec<Option<String>>,
+    pub used_in: Vec<Option<String>>,
+    /// What a struct or union consists of.
     #[serde(flatten)]
-    inside: Option<Inside>,
+    pub inside: Option<Inside>,
+    /// Those of an enum.
     #[serde(skip_serializing_if = "Option::is_none")]
-    enumerators: Option<Vec<Enumerator>>,
+    pub enumerators: Option<Vec<Enumerator>>,
 }
 
-#[derive(Serialize)]
-struct Link {
-    kind: &'static str,
+/// A type that a typedef leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// As in [`Type`].
+    pub kind: &'static str,
+    /// As C spells it.
     #[serde(rename = "type")]
-    spelled: String,
-    file: Option<String>,
-    line: Option<u32>,
+    pub spelled: String,
+    /// The file of its definition.
+    pub file: Option<String>,
+    /// The line of that, from 1.
+    pub line: Option<u32>,
 }
 
-#[derive(Serialize)]
-struct Inside {
-    members: Vec<Inner>,
-    holes: Vec<Gap>,
+/// The content of a struct or union.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Inside {
+    /// In the order of the definition.
+    pub members: Vec<Inner>,
+    /// Between the members.
+    pub holes: Vec<Gap>,
+    /// Behind the last member.
     #[serde(skip_serializing_if = "Option::is_none")]
-    padding: Option<Gap>,
+    pub padding: Option<Gap>,
 }
 
-#[derive(Serialize)]
-struct Inner {
-    name: Option<String>,
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Inner {
+    /// Its name; `None` for an unnamed struct or union, whose members are those of the outer one.
+    pub name: Option<String>,
+    /// Its type as C spells it.
     #[serde(rename = "type")]
-    spelled: String,
-    offset: u64,
-    size: u64,
+    pub spelled: String,
+    /// In bytes, from the start of the outermost type.
+    pub offset: u64,
+    /// In bytes.
+    pub size: u64,
+    /// The first bit of a bit-field, from the lowest of the byte at the offset.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bit_offset: Option<u32>,
+    pub bit_offset: Option<u32>,
+    /// The number of bits of a bit-field.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bit_size: Option<u32>,
+    pub bit_size: Option<u32>,
+    /// What an unnamed struct or union consists of.
     #[serde(flatten)]
-    inside: Option<Inside>,
+    pub inside: Option<Inside>,
 }
 
 /// Whole bytes, or bits from a bit of a byte.
-#[derive(Serialize)]
-struct Gap {
-    offset: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// In bytes.
+    pub offset: u64,
+    /// In bytes; `None` for bits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
+    pub size: Option<u64>,
+    /// The first bit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bit_offset: Option<u32>,
+    pub bit_offset: Option<u32>,
+    /// The number of bits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bit_size: Option<u64>,
+    pub bit_size: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct Enumerator {
-    name: String,
-    value: i64,
+/// A name of an enum, and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Enumerator {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: i64,
+}
+
+/// A member at the end of a path; see [`member_object`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AtPath<'a> {
+    /// The release.
+    pub kernel: Cow<'a, str>,
+    /// The path as requested.
+    pub path: Cow<'a, str>,
+    /// Its type as C spells it.
+    #[serde(rename = "type")]
+    pub spelled: String,
+    /// In bytes, from the last pointer on the path.
+    pub offset: i64,
+    /// In bytes; `None` if unknown.
+    pub size: Option<u64>,
+    /// The first bit of a bit-field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bit_offset: Option<u32>,
+    /// The number of bits of a bit-field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bit_size: Option<u32>,
+    /// The operations that lead there.
+    pub moves: Vec<Value>,
+    /// The file of the definition of the type that the path starts with.
+    pub file: Option<String>,
+    /// The line of that, from 1.
+    pub line: Option<u32>,
+}
+
+/// A function that takes or returns a type; see [`user_object`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UserObject<'a> {
+    /// The release.
+    pub kernel: Cow<'a, str>,
+    /// The type.
+    #[serde(rename = "type")]
+    pub name: Cow<'a, str>,
+    /// The function's name.
+    pub function: String,
+    /// The file of its declaration.
+    pub file: String,
+    /// The line of that, from 1; 0 if unknown.
+    pub line: u32,
+    /// Whether it is inlined somewhere.
+    pub inlined: bool,
+    /// Where it runs; `None` for vmlinux.
+    pub objects: Vec<Option<String>>,
+    /// The parameters that are of the type.
+    pub uses: Vec<Use>,
+}
+
+/// A parameter of a type, or what is returned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Use {
+    /// From 1, or `return`.
+    pub position: Value,
+    /// How many pointers lead to the type.
+    pub depth: u32,
 }
 
 fn some(bytes: &[u8]) -> Option<String> {
@@ -105,6 +198,15 @@ fn kind(kind: TypeKind) -> &'static str {
 
 /// Writes a type as one line. `objects` are those that use this definition, if the name has several.
 pub fn layout(kernel: &str, layout: &Layout<'_>, objects: &[String], out: &mut dyn Write) -> Result<()> {
+    line_of(&layout_object(kernel, layout, objects), out)
+}
+
+/// A type as an object; `objects` as for [`layout`].
+pub fn layout_object<'k>(
+    kernel: impl Into<Cow<'k, str>>,
+    layout: &Layout<'_>,
+    objects: &[String],
+) -> Type<'k> {
     let Definition { name, file, line, .. } = layout.named;
     let link = |d: &Definition<'_>| Link {
         kind: kind(d.kind),
@@ -120,8 +222,8 @@ pub fn layout(kernel: &str, layout: &Layout<'_>, objects: &[String], out: &mut d
         }
         Body::Declared | Body::Plain => (None, None),
     };
-    let object = Type {
-        kernel,
+    Type {
+        kernel: kernel.into(),
         kind: kind(layout.named.kind),
         name: some(name),
         size: layout.size,
@@ -132,8 +234,7 @@ pub fn layout(kernel: &str, layout: &Layout<'_>, objects: &[String], out: &mut d
         used_in: objects.iter().cloned().map(module).collect(),
         inside,
         enumerators,
-    };
-    line_of(&object, out)
+    }
 }
 
 fn within(aggregate: &Aggregate<'_>) -> Inside {
@@ -176,30 +277,25 @@ pub fn member(
     walked: &Walked,
     out: &mut dyn Write,
 ) -> Result<()> {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        kernel: &'a str,
-        path: &'a str,
-        #[serde(rename = "type")]
-        spelled: String,
-        offset: i64,
-        size: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bit_offset: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bit_size: Option<u32>,
-        moves: Vec<Value>,
-        file: Option<String>,
-        line: Option<u32>,
-    }
+    line_of(&member_object(view, kernel, path, root, walked), out)
+}
+
+/// A member at the end of a path, as an object.
+pub fn member_object<'k>(
+    view: &View<'_>,
+    kernel: impl Into<Cow<'k, str>>,
+    path: impl Into<Cow<'k, str>>,
+    root: &Definition<'_>,
+    walked: &Walked,
+) -> AtPath<'k> {
     let place = walked.place();
     let one = |one: &Move| match one {
         Move::Deref => json!("deref"),
         Move::Add(bytes) => json!({"add": *bytes as i64}),
     };
-    let object = Object {
-        kernel,
-        path,
+    AtPath {
+        kernel: kernel.into(),
+        path: path.into(),
         spelled: plain::spelled(view, walked),
         offset: place.offset as i64,
         size: plain::size(view, walked),
@@ -208,42 +304,32 @@ pub fn member(
         moves: walked.moves.iter().map(one).collect(),
         file: some(root.file),
         line: some(root.file).map(|_| root.line),
-    };
-    line_of(&object, out)
+    }
 }
 
 /// Writes a function that takes or returns the type as one line.
 pub fn user(view: &View<'_>, kernel: &str, name: &str, user: &User<'_>, out: &mut dyn Write) -> Result<()> {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        kernel: &'a str,
-        #[serde(rename = "type")]
-        name: &'a str,
-        function: String,
-        file: String,
-        line: u32,
-        inlined: bool,
-        /// `None` for vmlinux.
-        objects: Vec<Option<String>>,
-        uses: Vec<Use>,
-    }
-    #[derive(Serialize)]
-    struct Use {
-        position: Value,
-        depth: u32,
-    }
+    line_of(&user_object(view, kernel, name, user), out)
+}
+
+/// A function that takes or returns the type, as an object.
+pub fn user_object<'k>(
+    view: &View<'_>,
+    kernel: impl Into<Cow<'k, str>>,
+    name: impl Into<Cow<'k, str>>,
+    user: &User<'_>,
+) -> UserObject<'k> {
     let position = |n: u32| if n == 0 { json!("return") } else { json!(n) };
-    let object = Object {
-        kernel,
-        name,
+    UserObject {
+        kernel: kernel.into(),
+        name: name.into(),
         function: text(user.name),
         file: text(user.file),
         line: user.line,
         inlined: user.is_inlined,
         objects: user.objects.iter().map(|o| module(plain::object(view, *o))).collect(),
         uses: user.uses.iter().map(|(n, depth)| Use { position: position(*n), depth: *depth }).collect(),
-    };
-    line_of(&object, out)
+    }
 }
 
 fn line_of(object: &impl Serialize, out: &mut dyn Write) -> Result<()> {

@@ -67,7 +67,7 @@ pub fn rows<'a>(
     let (has_placements, has_arguments) = (out.has(Table::Placements), out.has(Table::Arguments));
     let has_facts = out.has(Table::PlacementsSince);
     let mut found: Vec<Function<'a>> = vec![];
-    all.of_name(view, name.0, describer, |placement| {
+    all.of_name(view, name.0, describer, |placement, _| {
         if found.last().is_none_or(|last| !Rc::ptr_eq(&last.coverage, &placement.coverage)) {
             found.push(Function {
                 file: placement.file,

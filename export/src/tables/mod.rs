@@ -14,13 +14,14 @@ use code::CodeFacts;
 use probeidx::Result;
 use probeidx::answer::Wanted;
 use probeidx::cli::args::Table;
-use probeidx::query::resolve::AllFunctions;
+use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
 use probeidx::query::verdict::sweep::Sweep;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
+use std::ops::Range;
 
 /// The tables for which placements are described.
 const OF_CODE: [Table; 5] =
@@ -38,7 +39,7 @@ struct Kernel<'a> {
     label: String,
     partition: usize,
     describer: Describer<'a, 'a>,
-    all: AllFunctions,
+    all: NameWalk,
     calls: Calls<'a>,
     /// The number of the next placement.
     next_placement: i32,
@@ -56,31 +57,47 @@ pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Res
     }
     // What is known of placements is found in the order of addresses, if all of them are asked for.
     let has_all = OF_CODE.iter().any(|table| out.has(*table));
-    let sweeps: Vec<Option<Sweep>> = views
-        .iter()
-        .enumerate()
-        .map(|(number, view)| (has_all && number < MOST_SWEPT).then(|| Sweep::of(view)))
-        .collect();
-    let wanted = Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
-    let mut kernels: Vec<Kernel<'_>> = chosen
-        .iter()
-        .zip(views.iter().zip(&sweeps))
-        .enumerate()
-        .map(|(number, (chosen, (view, sweep)))| Kernel {
-            view,
-            number,
-            label: chosen.label.clone(),
-            partition: chosen.partition,
-            describer: Describer::new(view, wanted, false).with(sweep.as_ref()),
-            all: AllFunctions::new(view),
-            calls: Calls::new(view),
-            next_placement: 0,
-        })
+    let sweep = |(number, view)| (has_all && number < MOST_SWEPT).then(|| Sweep::of(view));
+    let sweeps: Vec<Option<Sweep>> = views.iter().enumerate().map(sweep).collect();
+    let of_each = chosen.iter().zip(views).zip(&sweeps).enumerate();
+    let mut kernels: Vec<Kernel<'_>> = of_each
+        .map(|(number, ((chosen, view), sweep))| Kernel::new(number, chosen, view, sweep.as_ref(), out))
         .collect();
     let labels: Vec<String> = chosen.iter().map(|chosen| chosen.label.clone()).collect();
     write_code(&mut kernels, views, &labels, out).map_err(|e| named(chosen, e))?;
     write_members(&kernels, views, &labels, out)?;
     write_tracepoints(&kernels, views, &labels, out)
+}
+
+/// The tables that have rows for each name of a function, and can be written in parts.
+pub const BY_NAME: [Table; 4] = [Table::Functions, Table::Placements, Table::Arguments, Table::Calls];
+
+/// Writes the rows of some names of a kernel, given by their ranks, to those of the tables [`BY_NAME`] that `out` wants; and gives
+/// the number of placements. They are numbered from 0.
+///
+/// # Errors
+/// Those of the index and of writing.
+pub fn write_names(
+    chosen: &Chosen,
+    view: &View<'_>,
+    names: Range<usize>,
+    out: &mut Tables<'_>,
+) -> Result<i32> {
+    let mut kernel = Kernel::new(0, chosen, view, None, out);
+    let (mut facts, has_calls) = (CodeFacts::default(), out.has(Table::Calls));
+    let write = || {
+        for at in names {
+            let Some(record) = view.names.get(at) else { break };
+            let name = (NameId::new(at as u32), view.string(record.name));
+            if has_calls {
+                calls::rows(&mut kernel, name, out)?;
+            } else {
+                code::rows(&mut kernel, name, &mut facts, out)?;
+            }
+        }
+        Ok(kernel.next_placement)
+    };
+    write().map_err(|e| chosen.index.named(e))
 }
 
 fn write_code(
@@ -164,6 +181,30 @@ fn named(chosen: &[Chosen], error: probeidx::Error) -> probeidx::Error {
     match chosen {
         [only] => only.index.named(error),
         _ => error,
+    }
+}
+
+impl<'a> Kernel<'a> {
+    /// A kernel before its first row, with what is known of all its placements.
+    fn new(
+        number: usize,
+        chosen: &Chosen,
+        view: &'a View<'a>,
+        sweep: Option<&'a Sweep>,
+        out: &Tables<'_>,
+    ) -> Self {
+        let wanted =
+            Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
+        Self {
+            view,
+            number,
+            label: chosen.label.clone(),
+            partition: chosen.partition,
+            describer: Describer::new(view, wanted, false).with(sweep),
+            all: NameWalk::all(view),
+            calls: Calls::new(view),
+            next_placement: 0,
+        }
     }
 }
 

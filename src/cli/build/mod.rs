@@ -14,6 +14,7 @@ use super::exit::Outcome;
 use super::progress::Progress;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
+use crate::observer::Observer;
 use crate::pipeline::{self, Built, Options, Report, Skipped};
 use crate::query::verdict::decided::Decided;
 use crate::render::printable;
@@ -76,9 +77,27 @@ fn progress(args: &Build, config: &Config) -> Progress {
 
 /// Builds indexes, and says on stderr what was left out.
 pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
-    let (options, progress) = (options(args, config), progress(args, config));
+    let progress = progress(args, config);
+    index_watched(args, config, &progress, &progress)
+}
+
+/// Builds indexes; `observer` is told how far it is. Says in the session what was left out.
+///
+/// # Errors
+/// Those of [`pipeline::build`]; [`ErrorKind::NoDebugInfo`] if there is nothing to index.
+pub fn index_for(args: &Build, config: &Config, observer: &dyn Observer) -> Result<Report> {
+    index_watched(args, config, &progress(args, config), observer)
+}
+
+fn index_watched(
+    args: &Build,
+    config: &Config,
+    progress: &Progress,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let options = options(args, config);
     if args.user {
-        let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;
+        let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, observer)?;
         warnings::tell(&report, config);
         if report.built.is_empty() {
             let none = || Error::new(ErrorKind::Unsupported, "no program or shared library among the paths");
@@ -89,8 +108,8 @@ pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
         warnings::tell(&report, config);
         Ok(report)
     } else {
-        let (wanted, found) = find(args, &Called::new(), config, &progress)?;
-        let report = pipeline::build_found(found, &options, &progress)?;
+        let (wanted, found) = find(args, &Called::new(), config, progress)?;
+        let report = pipeline::build_found(found, &options, observer)?;
         warnings::tell(&report, config);
         if report.built.is_empty() {
             let why = reason(&report).filter(|_| wanted.is_by_path());

@@ -82,18 +82,41 @@ pub(crate) fn as_function(
     is_declared_there.then_some(spec)
 }
 
-/// The placements of all functions, name by name: what [`resolve`] gives for `*`, for walks that stop between names.
-pub struct AllFunctions {
+/// The placements of a pattern, name by name: what [`resolve`] gives for it, for walks that stop between names.
+pub struct NameWalk {
     spec: FunctionSpec,
     scope: Scope,
     scratch: Vec<Placed>,
 }
 
-impl AllFunctions {
-    /// Starts a walk. Cost: none to speak of.
-    pub fn new(view: &View<'_>) -> Self {
-        let spec = FunctionSpec::of(ModuleScope::Any, Pattern::new("*").expect("a star is a pattern"));
+impl NameWalk {
+    /// A walk over all functions. Cost: none to speak of.
+    pub fn all(view: &View<'_>) -> Self {
+        Self::of_functions(
+            view,
+            FunctionSpec::of(ModuleScope::Any, Pattern::new("*").expect("a star is a pattern")),
+        )
+    }
+
+    /// A walk over the functions that a spec means; `None` if it means something else than functions, or places within
+    /// them. Cost: none to speak of.
+    pub fn of(view: &View<'_>, spec: &Spec) -> Option<Self> {
+        let functions = match &spec.point {
+            Point::Function(function) => function.clone(),
+            Point::Statement(statement) => as_function(view, statement, spec.spelled)?,
+            _ => return None,
+        };
+        let is_whole = functions.label.is_none() && functions.callee.is_none();
+        is_whole.then(|| Self::of_functions(view, functions))
+    }
+
+    fn of_functions(view: &View<'_>, spec: FunctionSpec) -> Self {
         Self { scope: Scope::new(view, &spec.module), spec, scratch: vec![] }
+    }
+
+    /// The names that the pattern matches, in the order of [`resolve`]. Cost: that of [`functions::names`].
+    pub fn names(&self, view: &View<'_>) -> Vec<NameId> {
+        functions::names(view, &self.spec.declared.name)
     }
 
     /// Calls `each` with every placement of a name, in the order of [`resolve`].
@@ -105,10 +128,10 @@ impl AllFunctions {
         view: &'a View<'a>,
         name: NameId,
         describer: &mut Describer<'a, '_>,
-        mut each: impl FnMut(Placement<'a>) -> Result<()>,
+        mut each: impl FnMut(Placement<'a>, Filter) -> Result<()>,
     ) -> Result<()> {
         let Self { spec, scope, scratch } = self;
-        resolve_name(view, name, spec, scope, scratch, describer, &mut |placement, _| each(placement))
+        resolve_name(view, name, spec, scope, scratch, describer, &mut each)
     }
 }
 

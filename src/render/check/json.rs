@@ -8,13 +8,21 @@ use std::io::{self, Write};
 /// Writes the objects. That of a file follows those of its programs: `program` is null, the state is the worst, and the
 /// findings are those of the file as a whole.
 pub fn json(grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
+    values(grid, |value| writeln!(out, "{value}"))
+}
+
+/// Calls `each` with the objects, in the order of [`json`].
+///
+/// # Errors
+/// Any that `each` returns.
+pub fn values<E>(grid: &Grid, mut each: impl FnMut(Value) -> Result<(), E>) -> Result<(), E> {
     for Row { file, outcomes } in &grid.files {
         for (kernel, outcome) in grid.kernels.iter().zip(outcomes) {
             let kernel = &kernel.id;
             let whole = match outcome {
                 Ok(outcome) => {
                     for program in &outcome.programs {
-                        writeln!(out, "{}", self::program(file, kernel, program))?;
+                        each(self::program(file, kernel, program))?;
                     }
                     of_file(file, kernel, outcome)
                 }
@@ -26,7 +34,7 @@ pub fn json(grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
                         "state": "unreadable", "reachable": false, "findings": [finding]})
                 }
             };
-            writeln!(out, "{whole}")?;
+            each(whole)?;
         }
     }
     Ok(())

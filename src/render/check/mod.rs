@@ -5,7 +5,7 @@ mod json;
 mod sarif;
 
 pub use github::github;
-pub use json::json;
+pub use json::{json, values};
 pub use sarif::sarif;
 
 use super::history::{Shown, kernels};

@@ -1,0 +1,622 @@
+//! Placements as Python has them: the sequence, and what each consists of.
+use crate::failure::{Answer, ask, raised};
+use crate::places::{Found, Page, Pages, Place};
+use crate::record::{hash, position, record};
+use crate::to_python::{Tree, to_python};
+use probeidx::render::steps::Step;
+use probeidx::render::{aliases, json, tracepoint};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PySlice, PyTuple};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Placements, in the order of the command line. Each is described when it is read.
+#[pyclass(frozen, sequence, module = "probeidx")]
+pub struct Placements {
+    spec: String,
+    pages: Arc<Pages>,
+}
+
+impl Placements {
+    /// The placements of a question.
+    pub fn new(spec: String, pages: Pages) -> Self {
+        Self { spec, pages: Arc::new(pages) }
+    }
+
+    fn read(&self, py: Python<'_>, at: usize) -> PyResult<Placement> {
+        // Nothing is computed for what is there already.
+        if let Pages::One(page) = &*self.pages {
+            return Ok(Placement { page: Arc::clone(page), at, is_nowhere: false });
+        }
+        let (page, at) = ask(py, || self.pages.at(at))?;
+        Ok(Placement { page, at, is_nowhere: false })
+    }
+}
+
+#[pymethods]
+impl Placements {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        ask(py, || self.pages.length())
+    }
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        match &*self.pages {
+            Pages::One(page) => Ok(!page.found.is_empty()),
+            // One that finds nothing is not made.
+            Pages::ByName(_) => Ok(true),
+        }
+        .map_err(|failure: crate::failure::Failure| raised(py, failure))
+    }
+    fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let length = self.__len__(py)?;
+        if let Ok(slice) = at.cast::<PySlice>() {
+            let span = slice.indices(length as isize)?;
+            let positions = (0..span.slicelength as isize).map(|nth| (span.start + nth * span.step) as usize);
+            let list: Vec<Placement> = positions.map(|at| self.read(py, at)).collect::<PyResult<_>>()?;
+            return list.into_bound_py_any(py);
+        }
+        match position(at.extract()?, length) {
+            Some(at) => self.read(py, at)?.into_bound_py_any(py),
+            None => Err(PyIndexError::new_err(format!("there are {length} placements"))),
+        }
+    }
+    fn __iter__(&self) -> Each {
+        Each { pages: Arc::clone(&self.pages), state: std::sync::Mutex::default() }
+    }
+    /// The position of the first placement that is equal.
+    fn index(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::record::index(slf.as_any(), value)
+    }
+    /// How many are equal.
+    fn count(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::record::count(slf.as_any(), value)
+    }
+    /// The points of aliases that lead nowhere in this kernel, or to what is not in its index.
+    #[getter]
+    fn nowhere(&self) -> Vec<Placement> {
+        match &*self.pages {
+            Pages::One(page) => (0..page.nowhere.len())
+                .map(|at| Placement { page: Arc::clone(page), at, is_nowhere: true })
+                .collect(),
+            Pages::ByName(_) => vec![],
+        }
+    }
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let count = self.__len__(py)?;
+        let s = if count == 1 { "" } else { "s" };
+        Ok(format!("<Placements of {}: {count} placement{s}>", self.spec))
+    }
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        html(slf.as_any(), "placements")
+    }
+}
+
+/// What a notebook shows of an object.
+pub fn html(of: &Bound<'_, PyAny>, name: &str) -> PyResult<Py<PyAny>> {
+    Ok(of.py().import("probeidx._html")?.call_method1(name, (of,))?.unbind())
+}
+
+/// Walks through placements, without counting them first.
+#[pyclass(frozen, module = "probeidx")]
+pub struct Each {
+    pages: Arc<Pages>,
+    state: std::sync::Mutex<Walk>,
+}
+
+#[derive(Default)]
+struct Walk {
+    page: Option<Arc<Page>>,
+    /// The number of the next page.
+    next_page: usize,
+    /// The next placement of the page.
+    next: usize,
+}
+
+impl Walk {
+    fn next(&mut self, pages: &Pages) -> Answer<Option<(Arc<Page>, usize)>> {
+        loop {
+            if let Some(page) = &self.page
+                && self.next < page.found.len()
+            {
+                self.next += 1;
+                return Ok(Some((Arc::clone(page), self.next - 1)));
+            }
+            if self.next_page >= pages.pages() {
+                return Ok(None);
+            }
+            self.page = Some(pages.page(self.next_page)?);
+            (self.next_page, self.next) = (self.next_page + 1, 0);
+        }
+    }
+}
+
+#[pymethods]
+impl Each {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Placement>> {
+        let next = ask(py, || {
+            let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            state.next(&self.pages)
+        })?;
+        Ok(next.map(|(page, at)| Placement { page, at, is_nowhere: false }))
+    }
+}
+
+/// One address at which a function runs, or a tracepoint, with everything known about it. ``to_dict()`` has the documented
+/// JSON of the command line.
+#[pyclass(frozen, module = "probeidx")]
+pub struct Placement {
+    page: Arc<Page>,
+    at: usize,
+    is_nowhere: bool,
+}
+
+/// A field that placements of code and tracepoints have both.
+macro_rules! either {
+    ($self:ident, $place:ident => $value:expr, $nowhere:expr) => {
+        match &$self.found().place {
+            Place::Code($place) => $value,
+            Place::Event($place) => $value,
+            Place::None(_) => $nowhere,
+        }
+    };
+}
+
+impl Placement {
+    fn found(&self) -> &Found {
+        let all = if self.is_nowhere { &self.page.nowhere } else { &self.page.found };
+        &all[self.at]
+    }
+    fn code(&self) -> Option<&json::Object<'static>> {
+        match &self.found().place {
+            Place::Code(place) => Some(place),
+            _ => None,
+        }
+    }
+    fn event(&self) -> Option<&tracepoint::Object<'static>> {
+        match &self.found().place {
+            Place::Event(place) => Some(place),
+            _ => None,
+        }
+    }
+    fn verdicts(&self) -> &[(&'static str, &'static str)] {
+        either!(self, place => &place.attach.0, &[])
+    }
+}
+
+#[pymethods]
+impl Placement {
+    /// The release of the kernel; None for a program or shared library.
+    #[getter]
+    fn kernel(&self) -> Option<&str> {
+        match &self.found().place {
+            Place::Code(place) => place.kernel.as_deref(),
+            Place::Event(place) => Some(&place.kernel),
+            Place::None(place) => Some(&place.kernel),
+        }
+    }
+    /// The module, with underscores; None for vmlinux.
+    #[getter]
+    fn module(&self) -> Option<&str> {
+        either!(self, place => place.module.as_deref(), None)
+    }
+    /// The path of the program or shared library.
+    #[getter]
+    fn process(&self) -> Option<&str> {
+        self.code()?.process.as_deref()
+    }
+    /// The probe point in SystemTap's spelling.
+    #[getter]
+    fn probe(&self) -> &str {
+        match &self.found().place {
+            Place::Code(place) => &place.probe,
+            Place::Event(place) => &place.probe,
+            Place::None(place) => &place.probe,
+        }
+    }
+    /// The function's name, or the tracepoint's.
+    #[getter]
+    fn function(&self) -> &str {
+        either!(self, place => &place.function, "")
+    }
+    /// The file of the declaration; empty if unknown.
+    #[getter]
+    fn file(&self) -> &str {
+        either!(self, place => &place.file, "")
+    }
+    /// The line of the declaration, from 1; 0 if unknown.
+    #[getter]
+    fn line(&self) -> u32 {
+        either!(self, place => place.line, 0)
+    }
+    /// ``out-of-line``, ``inline``, ``statement``, ``tracepoint``; of an alias that leads nowhere ``none`` or ``unindexed``.
+    #[getter]
+    fn instance(&self) -> &'static str {
+        match &self.found().place {
+            Place::Code(place) => place.instance,
+            Place::Event(place) => place.instance,
+            Place::None(place) => place.instance,
+        }
+    }
+    /// What describes it: ``dwarf``, ``btf``, ``symbols``.
+    #[getter]
+    fn rests_on(&self) -> Option<&'static str> {
+        Some(self.code()?.rests_on)
+    }
+    /// The section's name.
+    #[getter]
+    fn section(&self) -> &str {
+        either!(self, place => &place.section, "")
+    }
+    /// A link address in vmlinux; in a module, an offset within the section.
+    #[getter]
+    fn address(&self) -> u64 {
+        either!(self, place => place.address.0, 0)
+    }
+    /// The source line, if one was asked for.
+    #[getter]
+    fn source(&self) -> Option<Source> {
+        self.code()?.source.clone().map(Source)
+    }
+    /// Whether it is the best address for the line that was asked for.
+    #[getter]
+    fn best(&self) -> Option<bool> {
+        self.code()?.best
+    }
+    /// The calls through which it is inlined, from the innermost out to the out-of-line function.
+    #[getter]
+    fn inlined_into(&self) -> Vec<Call> {
+        self.code().map(|place| place.inlined_into.iter().cloned().map(Call).collect()).unwrap_or_default()
+    }
+    /// The symbol that holds the address, as the kernel prints it.
+    #[getter]
+    fn symbol(&self) -> Option<&str> {
+        either!(self, place => place.symbol.as_deref(), None)
+    }
+    /// The offset from that symbol.
+    #[getter]
+    fn offset(&self) -> Option<u32> {
+        either!(self, place => place.offset, None)
+    }
+    /// Whether that name stands once among vmlinux and all modules.
+    #[getter]
+    fn symbol_unique(&self) -> bool {
+        either!(self, place => place.symbol_unique, false)
+    }
+    /// The modules that have the name too.
+    #[getter]
+    fn collides_with(&self) -> Vec<String> {
+        self.code().map(|place| place.collides_with.clone()).unwrap_or_default()
+    }
+    /// What to write to the kernel so that it lands on this address and no other.
+    #[getter]
+    fn anchor(&self) -> Option<Anchor> {
+        self.code()?.anchor.clone().map(Anchor)
+    }
+    /// The address at which the probe lands, if that is behind ``endbr64``.
+    #[getter]
+    fn lands(&self) -> Option<u64> {
+        Some(self.code()?.lands?.0)
+    }
+    /// By mechanism, ``ok`` or the first reason that applies.
+    #[getter]
+    fn attach<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let verdicts = PyDict::new(py);
+        self.verdicts().iter().try_for_each(|(name, verdict)| verdicts.set_item(name, verdict))?;
+        Ok(verdicts)
+    }
+    /// Whether a mechanism takes it: ``place.takes("fentry")``.
+    fn takes(&self, mechanism: &str) -> PyResult<bool> {
+        match self.verdicts().iter().find(|(name, _)| *name == mechanism) {
+            Some((_, verdict)) => Ok(*verdict == "ok"),
+            None => Err(PyKeyError::new_err(format!("no mechanism {mechanism}"))),
+        }
+    }
+    /// What is not known, where a verdict is ``undecided``.
+    #[getter]
+    fn because(&self) -> Vec<&'static str> {
+        self.code().map(|place| place.because.clone()).unwrap_or_default()
+    }
+    /// For mechanisms that are given a name: the name, and ``ok``, ``ambiguous``, ``renamed`` or ``absent``.
+    #[getter]
+    fn by_name(&self) -> Option<(&str, &'static str)> {
+        self.code()?.by_name.as_ref().map(|by| (&*by.name, by.state))
+    }
+    /// A line for ``kprobe_events``, or ``dynamic_events``; None if that does not take it.
+    #[getter]
+    fn definition(&self) -> Option<&str> {
+        either!(self, place => place.definition.as_deref(), None)
+    }
+    /// What to do if a mechanism refuses it.
+    #[getter]
+    fn instead(&self) -> Option<Instead> {
+        self.code()?.instead.clone().map(Instead)
+    }
+    /// How much of the function can be reached.
+    #[getter]
+    fn coverage(&self) -> Option<Coverage> {
+        Some(Coverage(self.code()?.coverage.clone()))
+    }
+    /// For a return probe: whether the function never returns, and whether some exits are jumps to other functions.
+    #[getter]
+    fn returns(&self) -> Option<(bool, bool)> {
+        self.code()?.returns.map(|returns| (returns.never, returns.tail_calls))
+    }
+    /// Parameters, then locals; or the values that were asked for.
+    #[getter]
+    fn vars(&self) -> Vec<Variable> {
+        either!(self, place => place.vars.iter().cloned().map(Variable).collect(), vec![])
+    }
+    /// The variable of this name, or the value that was asked for in these words.
+    fn var(&self, name: &str) -> PyResult<Variable> {
+        let found = self.vars().into_iter().find(|variable| variable.0.name == name);
+        found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+    /// Of a tracepoint, the system of its event; None without one.
+    #[getter]
+    fn system(&self) -> Option<&str> {
+        self.event()?.system.as_deref()
+    }
+    /// Of a tracepoint, the fields of its event's record; None if they are not known.
+    #[getter]
+    fn fields(&self) -> Option<Vec<Field>> {
+        Some(self.event()?.fields.as_ref()?.iter().cloned().map(Field).collect())
+    }
+    /// The tapset alias that led here.
+    #[getter]
+    fn alias(&self) -> Option<Alias> {
+        self.found().alias.clone().map(Alias)
+    }
+    /// What ``--json`` prints of it.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.found();
+        let object = to_python(py, &found.place)?;
+        if let Some(alias) = &found.alias {
+            object.cast::<PyDict>()?.update(to_python(py, alias)?.cast::<PyDict>()?.as_mapping())?;
+        }
+        Ok(object)
+    }
+    fn __repr__(&self) -> String {
+        let at = match (self.symbol(), self.offset()) {
+            (Some(symbol), Some(offset)) => format!("{symbol}+{offset:#x}"),
+            _ => format!("{:#x}", self.address()),
+        };
+        let module = self.module().map_or(String::new(), |module| format!(" [{module}]"));
+        let first = if self.event().is_some() { "tracepoint" } else { "kprobe" };
+        let verdict = self.verdicts().iter().find(|(name, _)| *name == first);
+        let verdict = verdict.map_or(String::new(), |(name, verdict)| format!(", {name} {verdict}"));
+        format!("<Placement {} {} at {at}{module}{verdict}>", self.function(), self.instance())
+    }
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        html(slf.as_any(), "placement")
+    }
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.found() == other.get().found())
+    }
+    fn __hash__(&self) -> u64 {
+        hash(&(self.kernel(), self.module(), self.section(), self.address(), self.function()))
+    }
+}
+
+record! {
+    /// The source line that an address belongs to.
+    Source(json::Source), |it| format!("{}:{}:{}", it.file, it.line, it.column);
+    /// The path as the line table has it.
+    file: &str = &it.file;
+    /// From 1.
+    line: u32 = it.line;
+    /// From 1; 0 if unknown.
+    column: u32 = it.column;
+    /// Whether the compiler recommends it for breakpoints.
+    is_stmt: bool = it.is_stmt;
+    /// Whether it is the address that SystemTap probes for the line.
+    systemtap: bool = it.systemtap;
+}
+
+record! {
+    /// A call that was inlined.
+    Call(json::Call), |it| format!("in {} at {}:{}", it.function, it.file, it.line);
+    /// The caller.
+    function: &str = &it.function;
+    /// The file of the call.
+    file: &str = &it.file;
+    /// From 1; 0 if unknown.
+    line: u32 = it.line;
+    /// From 1; 0 if unknown.
+    column: u32 = it.column;
+}
+
+record! {
+    /// What to write to the kernel: a symbol that stands once, and an offset; of a program, a path and an offset in the file.
+    Anchor(json::Anchor), |it| written(it);
+    /// The module; None for vmlinux.
+    module: Option<&str> = match it { json::Anchor::Symbol { module, .. } => module.as_deref(), json::Anchor::File { .. } => None };
+    /// The symbol.
+    symbol: Option<&str> = match it { json::Anchor::Symbol { symbol, .. } => Some(symbol), json::Anchor::File { .. } => None };
+    /// The path of a program.
+    path: Option<&str> = match it { json::Anchor::Symbol { .. } => None, json::Anchor::File { path, .. } => Some(path) };
+    /// In bytes.
+    offset: u64 = match it { json::Anchor::Symbol { offset, .. } => u64::from(*offset), json::Anchor::File { offset, .. } => *offset };
+    /// As ``kprobe_events`` and ``uprobe_events`` take it: ``_text+3460300``, ``nfs:do_open+0``, ``/bin/true:0x1234``.
+    text: String = written(it);
+}
+
+fn written(anchor: &json::Anchor) -> String {
+    match anchor {
+        json::Anchor::Symbol { module: Some(module), symbol, offset } => {
+            format!("{module}:{symbol}+{offset}")
+        }
+        json::Anchor::Symbol { module: None, symbol, offset } => format!("{symbol}+{offset}"),
+        json::Anchor::File { path, offset } => format!("{path}:{offset:#x}"),
+    }
+}
+
+record! {
+    /// What to do if a probe is refused: an address nearby, another mechanism, or returns of a function.
+    Instead(json::Instead), |it| match (&it.symbol, it.offset, it.mechanism, &it.return_of) {
+        (Some(symbol), Some(offset), ..) => format!("at {symbol}+{offset:#x}"),
+        (_, _, Some(mechanism), _) => mechanism.to_owned(),
+        (_, _, _, Some(function)) => format!("returns of {function}"),
+        _ => String::new(),
+    };
+    /// An address nearby.
+    address: Option<u64> = it.address.map(|address| address.0);
+    /// The symbol that holds it.
+    symbol: Option<&str> = it.symbol.as_deref();
+    /// The offset from that.
+    offset: Option<u32> = it.offset;
+    /// What to write for it.
+    anchor: Option<Anchor> = it.anchor.clone().map(Anchor);
+    /// The variables that can be read there.
+    readable: Option<Vec<String>> = it.readable.clone();
+    /// A mechanism that takes the place itself.
+    mechanism: Option<&'static str> = it.mechanism;
+    /// A function whose returns are those of this one.
+    return_of: Option<&str> = it.return_of.as_deref();
+}
+
+record! {
+    /// How many addresses a function runs at, and how many of them can be reached.
+    Coverage(json::Coverage), |it| format!("{} of {} reachable", it.reachable, it.instances);
+    /// The distinct addresses.
+    instances: u32 = it.instances;
+    /// Those that a mechanism reaches by address.
+    reachable: u32 = it.reachable;
+    /// The entries.
+    out_of_line: Reached = Reached(it.out_of_line.clone());
+    /// The inlined copies.
+    inline: Reached = Reached(it.inline.clone());
+    /// How many functions contain the copies.
+    callers: u32 = it.callers;
+    /// By mechanism, how many addresses it takes.
+    by: BTreeMap<&'static str, u32> = it.by.0.iter().copied().collect();
+    /// Copies in sections that are gone once the kernel runs, by reason.
+    left_out: BTreeMap<&'static str, u32> = it.left_out.clone();
+}
+
+record! {
+    /// The part of a coverage that is of entries, or of copies.
+    Reached(json::Reached), |it| format!("{} of {}", it.reachable, it.instances);
+    /// The distinct addresses.
+    instances: u32 = it.instances;
+    /// Those that can be reached.
+    reachable: u32 = it.reachable;
+    /// The others, by reason.
+    refused: BTreeMap<&'static str, u32> = it.refused.clone();
+    /// Those of which it is not known.
+    undecided: u32 = it.undecided;
+}
+
+record! {
+    /// A value at a place: a parameter, a local, or what was asked for.
+    Variable(json::Variable), |it| format!(
+        "{}: {}, {}{}", it.name, it.type_name.as_deref().unwrap_or("?"), it.state,
+        it.location.as_ref().map_or(String::new(), |location| format!(" {location}"))
+    );
+    /// The name, or the expression in the words of the question.
+    name: &str = &it.name;
+    /// ``param``, ``local``, ``return``, ``raw``, ``field``.
+    kind: &'static str = it.kind;
+    /// The type as C spells it.
+    r#type: Option<&str> = it.type_name.as_deref();
+    /// ``readable``, ``constant``, ``elsewhere``, ``optimized-out``, ``unsupported``.
+    state: &'static str = it.state;
+    /// Whether its value is known there: it is readable, or a constant.
+    readable: bool = matches!(it.state, "readable" | "constant");
+    /// Where it is, or why it cannot be read.
+    location: Option<&str> = it.location.as_deref();
+    /// An argument for ``kprobe_events``, where that is correct.
+    fetch: Option<&str> = it.fetch.as_deref();
+    /// Where it can be read instead.
+    elsewhere: Option<Elsewhere> = it.elsewhere.clone().map(Elsewhere);
+    /// Where the calling convention passes it.
+    passed: Option<Passed> = it.passed.clone().map(Passed);
+    /// The operations that read a value that was asked for: a register, additions, reads, as ``--json`` has them.
+    steps: Option<Tree<Vec<Step>>> = it.steps.clone().map(Tree);
+    /// The same as an expression in C over the kernel's ``struct pt_regs *regs``.
+    c: Option<&str> = it.c.as_deref();
+}
+
+record! {
+    /// The nearest address where a variable has a location, if it has none here.
+    Elsewhere(json::Elsewhere), |it| match (&it.symbol, it.offset) {
+        (Some(symbol), Some(offset)) => format!("{symbol}+{offset:#x}"),
+        _ => format!("{:#x}", it.address.0),
+    };
+    /// The address.
+    address: u64 = it.address.0;
+    /// The symbol that holds it.
+    symbol: Option<&str> = it.symbol.as_deref();
+    /// The offset from that.
+    offset: Option<u32> = it.offset;
+    /// The file of its source line.
+    file: Option<&str> = it.file.as_deref();
+    /// That line, from 1.
+    line: Option<u32> = it.line;
+}
+
+record! {
+    /// Where the calling convention passes a parameter.
+    Passed(json::Passed), |it| format!("{} in {}, {}", it.number, it.slot, it.proof);
+    /// The position, from 1.
+    number: u32 = it.number;
+    /// The register, or the slot on the stack.
+    slot: &str = &it.slot;
+    /// What confirms it.
+    proof: &'static str = it.proof;
+}
+
+record! {
+    /// A field of an event's record.
+    Field(tracepoint::Field), |it| format!("{} {} at {}", it.type_name, it.name, it.offset);
+    /// Its name.
+    name: &str = &it.name;
+    /// Its type as C spells it.
+    r#type: &str = &it.type_name;
+    /// In bytes.
+    offset: u16 = it.offset;
+    /// In bytes.
+    size: u16 = it.size;
+    /// Whether it has a sign.
+    signed: bool = it.signed;
+}
+
+record! {
+    /// A tapset alias.
+    Alias(aliases::Object<'static>), |it| format!("{}: {}", it.alias, it.point);
+    /// Its name.
+    name: &str = &it.alias;
+    /// The aliases that led to the point.
+    through: Vec<String> = it.through.to_vec();
+    /// The point.
+    point: &str = &it.point;
+    /// The variables that it sets.
+    locals: Vec<AliasLocal> = it.locals.iter().cloned().map(AliasLocal).collect();
+}
+
+record! {
+    /// A variable that an alias sets.
+    AliasLocal(aliases::Fields<'static>), |it| format!("{}: {}", it.name, it.state);
+    /// Its name.
+    name: &str = &it.name;
+    /// ``long``, ``string``, ``unknown``, ….
+    r#type: &'static str = it.kind;
+    /// ``fine``, ``broken``, ``untyped``.
+    state: &'static str = it.state;
+    /// The kernel's variable that is missing.
+    variable: Option<&str> = it.variable.as_deref();
+    /// Why it is missing.
+    why: Option<&str> = it.why.as_deref();
+    /// What there is instead.
+    instead: Vec<String> = it.instead.to_vec();
+    /// The kernel's variable that it is a copy of.
+    copy_of: Option<&str> = it.copy_of.as_deref();
+}
+
+/// The arguments of a call as texts.
+pub fn texts(words: &Bound<'_, PyTuple>) -> PyResult<Vec<String>> {
+    words.iter().map(|word| word.extract()).collect()
+}
