@@ -182,7 +182,7 @@ mod tests {
             ("#!/usr/bin/stap\nprobe begin { }", Kind::SystemTap),
             ("global a\nprobe vm.* { }", Kind::SystemTap),
             ("kernel.function(\"f\")\nvfs_read", Kind::SystemTap),
-            ("bpftrace -e 'kprobe:f { @ = count() }'", Kind::SystemTap),
+            ("trace-cmd record -p function -l 'a{b,c}'", Kind::SystemTap),
             ("# points\nperf probe f", Kind::SystemTap),
             ("from bcc import BPF\nb = BPF(text='{')", Kind::Bcc),
             ("kind: TracingPolicy\nspec: {}", Kind::Policy),
