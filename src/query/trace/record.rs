@@ -37,6 +37,9 @@ impl Record<'_> {
     /// fprobe, which is called from there, the kernel's own functions before it are left out (arm64, 7.3). Of a return, the first
     /// is in the caller; where the unwinder ends at what the kernel returns to instead (5.10), it is the only one.
     pub fn frames(&self, names: &mut dyn Namer, then: &mut dyn FnMut(u64, &Frame)) {
+        if self.stack.is_empty() {
+            return;
+        }
         /// `ftrace_caller`, what it calls, and more of that kind.
         const MOST: usize = 8;
         /// What precedes the return address of an ftrace site in its function: `bti`, and two instructions on arm64.

@@ -229,6 +229,7 @@ fn the_stack_of_a_return_starts_in_the_caller() {
     // The unwinder of 5.10 ends at the trampoline, and those of others may go on behind it.
     assert_eq!(frames(&[TRAMPOLINE]), [caller]);
     assert_eq!(frames(&[TRAMPOLINE, outer]), [caller, outer]);
+    assert!(frames(&[]).is_empty(), "no stack was asked for");
 }
 
 /// Entry and return of one function, another function, and something lost.
