@@ -37,13 +37,13 @@ impl Record<'_> {
     /// fprobe, which is called from there, the kernel's own functions before it are left out (arm64, 7.3). Of a return, the first
     /// is in the caller; where the unwinder ends at what the kernel returns to instead (5.10), it is the only one.
     pub fn frames(&self, names: &mut dyn Namer, then: &mut dyn FnMut(u64, &Frame)) {
-        if self.stack.is_empty() {
-            return;
-        }
         /// `ftrace_caller`, what it calls, and more of that kind.
         const MOST: usize = 8;
         /// What precedes the return address of an ftrace site in its function: `bti`, and two instructions on arm64.
         const SITE: u64 = 12;
+        if self.stack.is_empty() {
+            return;
+        }
         let probe =
             self.copy.and_then(|copy| copy.place.as_ref()?.run_time).filter(|_| self.returns_to.is_none());
         let is_first = |address: &u64| match (self.returns_to, probe) {
