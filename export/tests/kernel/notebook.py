@@ -6,22 +6,14 @@ import collections
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import nbclient
 import nbformat
+import program
 
 PROBEIDX, DB, TABLES, NOTEBOOK = map(os.path.abspath, sys.argv[1:5])
-
-
-def ask(*words):
-    """The lines of JSON that the program prints for all kernels of the export."""
-    command = [PROBEIDX, "--db", DB, "--kernel", "*", "--json", *words]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    if ran.returncode not in (0, 1):
-        sys.exit(f"{command}: {ran.stderr}")
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+ask = program.asker(PROBEIDX, DB)
 
 
 def executed():

@@ -5,26 +5,18 @@ questions.py PROBEIDX DB TABLES SQL duckdb|spark ANSWERS
 What probeidx answers is kept in the file ANSWERS for the next engine.
 """
 import collections
-import json
 import os
 import pathlib
 import pickle
 import re
-import subprocess
 import sys
 import time
 
+import program
+
 PROBEIDX, DB, TABLES, SQL = map(os.path.abspath, sys.argv[1:5])
+ask = program.asker(PROBEIDX, DB)
 ENGINE, ANSWERS = sys.argv[5], pathlib.Path(os.path.abspath(sys.argv[6]))
-
-
-def ask(*words):
-    """The lines of JSON that the program prints for all kernels of the export."""
-    command = [PROBEIDX, "--db", DB, "--kernel", "*", "--json", *words]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    if ran.returncode not in (0, 1):
-        sys.exit(f"{command}: {ran.stderr}")
-    return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
 def of(lines, *names):

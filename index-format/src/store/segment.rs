@@ -514,6 +514,23 @@ impl<'a> Segment<'a> {
     }
 }
 
+/// What the header of a segment says of its kernel: see [`SegmentHeader`].
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// `e_machine` of the objects.
+    pub machine: u16,
+    /// The segment before; zeros for the first of a chain.
+    pub before: SegmentId,
+    /// The number of the kernel's release among strings.
+    pub release: u32,
+    /// The number of segments before.
+    pub depth: u32,
+    /// The first shared numbers that are free after it.
+    pub free: [u32; Free::COUNT],
+    /// How many functions with code, types and tracepoints the kernel has, as a comparison counts them.
+    pub compared: u32,
+}
+
 /// Writes a segment to memory. All parts must be put, in the order of [`Part::ALL`].
 #[derive(Default)]
 pub struct SegmentWriter {
@@ -535,29 +552,21 @@ impl SegmentWriter {
         });
         self.body.extend_from_slice(bytes);
     }
-    /// The segment.
-    pub fn finish(
-        self,
-        machine: u16,
-        release: u32,
-        before: SegmentId,
-        depth: u32,
-        free: [u32; Free::COUNT],
-        compared: u32,
-    ) -> Vec<u8> {
+    /// The segment of a kernel.
+    pub fn finish(self, own: &Own) -> Vec<u8> {
         assert_eq!(self.entries.len(), Part::ALL.len(), "all parts are written");
         let front = size_of::<SegmentHeader>() + size_of_val(&self.entries[..]);
         let mut header = SegmentHeader {
             magic: MAGIC,
             version: U32::new(VERSION),
-            machine: U16::new(machine),
+            machine: U16::new(own.machine),
             parts: U16::new(Part::ALL.len() as u16),
             length: U64::new((front + self.body.len()) as u64),
-            before,
-            release: U32::new(release),
-            depth: U32::new(depth),
-            free: free.map(U32::new),
-            compared: U32::new(compared),
+            before: own.before,
+            release: U32::new(own.release),
+            depth: U32::new(own.depth),
+            free: own.free.map(U32::new),
+            compared: U32::new(own.compared),
             directory_checksum: U32::new(checksum(self.entries.as_bytes())),
             checksum: U32::ZERO,
         };

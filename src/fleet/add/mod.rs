@@ -25,7 +25,7 @@ use probeidx_format::store::levels::{SpaceRecord, is_absolute};
 use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, PatchedRecord};
 use probeidx_format::store::runs::{Builder, Hint, NEW, Run, encode};
-use probeidx_format::store::segment::{Blob, Free, Part, SegmentId, SegmentWriter, Source, Space};
+use probeidx_format::store::segment::{Blob, Free, Own, Part, SegmentId, SegmentWriter, Source, Space};
 use probeidx_format::store::translate::{Shared, Translate};
 use probeidx_format::table::{Packed, pack};
 use probeidx_format::variables;
@@ -58,12 +58,7 @@ fn changed(before: &Kernel<'_>, segment: &[u8]) -> Option<Changed> {
 struct Added {
     /// Bytes, records and the first number of each part.
     parts: Vec<(Vec<u8>, u32, u32)>,
-    machine: u16,
-    release: u32,
-    before: SegmentId,
-    depth: u32,
-    free: [u32; Free::COUNT],
-    compared: u32,
+    own: Own,
 }
 
 impl Added {
@@ -72,7 +67,7 @@ impl Added {
         for (part, (bytes, records, first)) in Part::ALL.iter().zip(&self.parts) {
             writer.part(*part, bytes, *records, *first);
         }
-        writer.finish(self.machine, self.release, self.before, self.depth, self.free, self.compared)
+        writer.finish(&self.own)
     }
 }
 
@@ -452,14 +447,14 @@ impl<'v> Adding<'v> {
         let before = self.below();
         let lines = self.to.lines.back(before.map_or(&[], Kernel::line_runs));
         self.packed(Part::LineRuns, &lines, 0);
-        Added {
+        let own = Own {
             machine: self.view.machine(),
-            release: self.to.string(self.view.release_id().get()),
             before: self.before.map_or(SegmentId::default(), |kernel| kernel.own().id()),
+            release: self.to.string(self.view.release_id().get()),
             depth: self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1),
             free: self.free,
             compared: diff::count(self.view),
-            parts: self.parts,
-        }
+        };
+        Added { parts: self.parts, own }
     }
 }

@@ -50,17 +50,18 @@ impl Record<'_> {
             (Some(caller), _) => *address == caller,
             (None, probe) => probe.is_some_and(|probe| address.wrapping_sub(probe) <= SITE),
         };
-        let first = self.stack.iter().take(MOST).position(is_first);
-        if let (None, Some(caller)) = (first, self.returns_to) {
-            then(caller, names.frame(caller));
-        }
-        let first = first.unwrap_or_else(|| {
-            let mut is_trampoline = |address: &&u64| {
-                let symbol = names.symbol(**address).unwrap_or_default();
-                self.returns_to.is_some() && TRAMPOLINES.contains(&symbol.split('+').next().unwrap_or(symbol))
-            };
-            self.stack.iter().take_while(&mut is_trampoline).count()
-        });
+        let first = match (self.stack.iter().take(MOST).position(is_first), self.returns_to) {
+            (Some(first), _) => first,
+            (None, None) => 0,
+            (None, Some(caller)) => {
+                then(caller, names.frame(caller));
+                let is_trampoline = |address: &&u64| {
+                    let symbol = names.symbol(**address).unwrap_or_default();
+                    TRAMPOLINES.contains(&symbol.split('+').next().unwrap_or(symbol))
+                };
+                self.stack.iter().take_while(is_trampoline).count()
+            }
+        };
         for (nth, address) in self.stack[first..].iter().enumerate() {
             match nth == 0 && probe == Some(*address) {
                 true => then(*address, names.place(*address)),
