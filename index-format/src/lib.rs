@@ -1,4 +1,4 @@
-//! # The index file, version 11
+//! # The index file, version 13
 //!
 //! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -237,6 +237,7 @@
 //! | 10 | `called`, `calls`: direct calls; variadic functions; whether an object has BTF; the limits of BPF trampolines |
 //! | 11 | `btf_types`: which types are in BTF; events of system calls; which functions are kfuncs, LSM hooks, or may be made to fail |
 //! | 12 | nothing of the file: types of Rust that were taken for those of C |
+//! | 13 | smaller: slopes of columns that ascend, 64 rows a block ([`table`]); three bytes a slot in `name_hash` ([`names`]) |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -7,7 +7,7 @@ use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 macro_rules! records {
-    ($($(#[$doc:meta])* $name:ident = $size:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $size:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty $(= $order:ident)?,)* })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
         #[repr(C)]
@@ -18,8 +18,18 @@ macro_rules! records {
                 const ALL: ([usize; COLUMNS], usize) = columns(&[$(size_of::<$type>()),*]);
                 ALL.0.split_at(ALL.1).0
             };
+            const ASCENDING: u32 = ascending(&[$((size_of::<$type>(), is_ascending!($($order)?))),*]);
         }
     )*};
+}
+
+macro_rules! is_ascending {
+    () => {
+        false
+    };
+    (ascending) => {
+        true
+    };
 }
 
 /// The columns for fields of these sizes: see [`table`](crate::table).
@@ -37,10 +47,25 @@ const fn columns(fields: &[usize]) -> ([usize; COLUMNS], usize) {
     (columns, count)
 }
 
+/// The columns, a bit each, for fields of these sizes that ascend or not.
+const fn ascending(fields: &[(usize, bool)]) -> u32 {
+    let (mut columns, mut column, mut at) = (0, 0, 0);
+    while at < fields.len() {
+        let (bytes, ascends) = fields[at];
+        assert!(!ascends || bytes <= 6, "a field of two columns ascends in neither");
+        columns |= (ascends as u32) << column;
+        column += bytes.div_ceil(6);
+        at += 1;
+    }
+    columns
+}
+
 /// What a [`Table`](crate::table::Table) consists of.
 pub trait Record: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
     /// The bytes of each column.
     const COLUMNS: &'static [usize];
+    /// The columns that ascend in most blocks, a bit each: these have a slope.
+    const ASCENDING: u32 = 0;
 }
 
 records! {
@@ -145,22 +170,22 @@ records! {
     /// record more.
     TypeUsersRecord = 8 {
         /// The type.
-        type_id: TypeId,
+        type_id: TypeId = ascending,
         /// Into `type_uses`.
-        first_use: U32,
+        first_use: U32 = ascending,
     }
     /// A function that is called directly. Its calls end where those of the next one start; the table has one record
     /// more.
     CalledRecord = 8 {
         /// The function.
-        function: FunctionId,
+        function: FunctionId = ascending,
         /// Into `calls`.
-        first_call: U32,
+        first_call: U32 = ascending,
     }
     /// A named type in the BTF of an object: what BPF programs are relocated to. Sorted by type and object.
     BtfTypeRecord = 9 {
         /// The type of the index.
-        type_id: TypeId,
+        type_id: TypeId = ascending,
         /// The object whose BTF has it.
         object: ObjectId,
         /// A [`BtfTypeState`].
@@ -201,7 +226,7 @@ records! {
         /// Its name with all suffixes (`do_open.isra.0`).
         name: StrId,
         /// Its address.
-        pc: Pc,
+        pc: Pc = ascending,
         /// `st_size`.
         size: U32,
         /// The position in the object's sections, or [`SymbolRecord::ABSOLUTE`].
@@ -213,15 +238,15 @@ records! {
     /// `postings` at `postings`, which ends where the next one starts; the table has one record more.
     FunctionRecord = 24 {
         /// `DW_AT_name`.
-        name: StrId,
+        name: StrId = ascending,
         /// The path of `DW_AT_decl_file`, as the line table spells it.
         file: StrId,
         /// `DW_AT_decl_line`.
         line: U32,
         /// Into `postings`: its placements, ascending, each less the previous one (the first: less 0).
-        postings: U32,
+        postings: U32 = ascending,
         /// Into `function_details`.
-        details: U32,
+        details: U32 = ascending,
         /// The number of variables in `details`.
         variables: U16,
         /// See the `FunctionRecord::…` constants.
@@ -230,7 +255,7 @@ records! {
     /// A name and type of variables. The most frequent ones first.
     VariableRecord = 8 {
         /// The name; empty for an unnamed parameter.
-        name: StrId,
+        name: StrId = ascending,
         /// The type, or none.
         type_id: TypeId,
     }
@@ -246,25 +271,25 @@ records! {
     /// A range of addresses of an out-of-line function. Sorted by start within the object.
     RangeRecord = 12 {
         /// The first address.
-        start: Pc,
+        start: Pc = ascending,
         /// One past the last address.
-        end: Pc,
+        end: Pc = ascending,
         /// The out-of-line placement.
         place: PlaceId,
     }
     /// A distinct name of a function or a symbol. Ends where the next one starts; the table has one record more.
     NameRecord = 12 {
         /// The name.
-        name: StrId,
+        name: StrId = ascending,
         /// The first function of this name.
-        first_function: FunctionId,
+        first_function: FunctionId = ascending,
         /// Into `symbol_names`, which lists symbols by name.
-        first_symbol: U32,
+        first_symbol: U32 = ascending,
     }
     /// A type. Ends where the next one starts; the table has one record more.
     TypeRecord = 28 {
         /// The name, or empty.
-        name: StrId,
+        name: StrId = ascending,
         /// `DW_AT_decl_file`, or empty.
         file: StrId,
         /// `DW_AT_decl_line`, or 0.
@@ -275,7 +300,7 @@ records! {
         /// void.
         target: TypeId,
         /// Into `members`.
-        first_member: U32,
+        first_member: U32 = ascending,
         /// A [`TypeKind`](crate::types::TypeKind).
         kind: u8,
         /// `DW_AT_encoding` of a base type.
@@ -299,7 +324,7 @@ records! {
     /// may overlap.
     SiteRecord = 6 {
         /// Its first address.
-        start: Pc,
+        start: Pc = ascending,
         /// In bytes.
         length: u8,
         /// A [`SiteKind`], or [`MAY_BE`](SiteRecord::MAY_BE) plus the number of an unreadable table.
@@ -309,20 +334,20 @@ records! {
     /// within the object.
     SequenceRecord = 16 {
         /// The first address.
-        start: Pc,
+        start: Pc = ascending,
         /// One past the last address.
-        end: Pc,
+        end: Pc = ascending,
         /// The unit whose file numbers it uses.
         unit: UnitId,
         /// Its rows: an offset into `lines`.
-        rows: U32,
+        rows: U32 = ascending,
     }
     /// A range of addresses with frame rules. Sorted by start within the object.
     FrameRecord = 12 {
         /// The first address.
-        start: Pc,
+        start: Pc = ascending,
         /// One past the last address.
-        end: Pc,
+        end: Pc = ascending,
         /// Its rules: an offset into `frame_rows`.
         rows: U32,
     }

@@ -1,22 +1,25 @@
 //! Tables of records, packed: about two fifths of the records' own size.
 //!
 //! ```text
-//! 0             U32[b]    where each block of 32 records starts, from the start of the section
+//! 0             U32[b]    where each block of 64 records starts, from the start of the section
 //! 4 b           …         the blocks, the last one with the records that are left, then 8 zero bytes
 //! ```
 //!
 //! The directory has the number of records.
 //!
 //! A block has a base for each column, of as many bytes as the column; the width of each column in bits, a byte each;
-//! then the rows one after another, the columns of a row one after another, each a number of its width, from the
-//! lowest bit of the first byte on. A value is the base plus that number, less what exceeds the bytes of its column: a
-//! column of small numbers and [`NONE`](crate::id::TypeId::NONE), which is the highest, has that as its base and needs
-//! no more bits than the small ones.
+//! the slope of each column that [ascends](Record::ASCENDING), three bytes each; then the rows one after another, the
+//! columns of a row one after another, each a number of its width, from the lowest bit of the first byte on.
+//!
+//! A value is the base, plus the slope times the row's position in the block divided by 256, plus that number, less
+//! what exceeds the bytes of its column: a column of small numbers and [`NONE`](crate::id::TypeId::NONE), which is the
+//! highest, has that as its base and needs no more bits than the small ones; one that ascends evenly needs the bits of
+//! how far it strays from a line.
 //!
 //! The columns of a record are its fields. A field of eight bytes is two columns, of its lower six and upper two.
 //!
 //! Of neighbours, most fields are close to each other: addresses, offsets into other tables, names of what is sorted
-//! by name. Those of 6.1 took 31.7 MB unpacked and 13.9 MB packed; a block's own numbers are a tenth of that.
+//! by name. A block's own numbers are a twentieth of all.
 mod write;
 
 use crate::record::Record;
@@ -26,7 +29,9 @@ use std::ops::Range;
 pub use write::{Packed, pack};
 
 /// Records per block.
-const BLOCK: usize = 32;
+const BLOCK: usize = 64;
+/// Bytes of a slope.
+const SLOPE: usize = 3;
 /// Bytes at the end of a table, so that eight bytes can be read at the start of each number.
 const PADDING: usize = 8;
 /// The most columns a record has.
@@ -156,8 +161,8 @@ impl<'a, R: Record> Table<'a, R> {
         let packed = if self.shared.is_some() { 0..0 } else { first / BLOCK..end.div_ceil(BLOCK) };
         let elsewhere = self.shared.map(|rows| rows.positions(first as u32..end as u32, column, number));
         let holding = packed.filter_map(move |block| {
-            let rows = Block::<R>::find(self.bytes, block)?;
-            Some((block * BLOCK, rows.column(column), rows.beyond(column, number)?))
+            let column = Block::<R>::find(self.bytes, block)?.column(column);
+            Some((block * BLOCK, column, column.beyond(number)?))
         });
         let found = holding.flat_map(move |(start, column, wanted)| {
             let rows = start.max(first)..(start + BLOCK).min(end);
@@ -375,6 +380,7 @@ fn fetch<R>(rows: Option<&dyn Rows<R>>, at: usize, hints: Option<&mut Hints>, fo
 struct Block<'a, R> {
     bases: &'a [u8],
     widths: &'a [u8],
+    slopes: &'a [u8],
     /// The bits of a row.
     stride: usize,
     rows: &'a [u8],
@@ -390,52 +396,71 @@ impl<R> Clone for Block<'_, R> {
 impl<R> Copy for Block<'_, R> {}
 
 impl<'a, R: Record> Block<'a, R> {
+    /// The bytes of all slopes of a block.
+    const SLOPES: usize = SLOPE * R::ASCENDING.count_ones() as usize;
+
     /// The block of this number; `None` if it does not lie in the table.
     #[inline(always)]
     fn find(table: &'a [u8], number: usize) -> Option<Self> {
         let start = table.get(4 * number..4 * number + 4)?;
         let start = u32::from_le_bytes([start[0], start[1], start[2], start[3]]) as usize;
         let (bases, rest) = table.get(start..)?.split_at_checked(size_of::<R>())?;
-        let (widths, rows) = rest.split_at_checked(R::COLUMNS.len())?;
+        let (widths, rest) = rest.split_at_checked(R::COLUMNS.len())?;
+        let (slopes, rows) = rest.split_at_checked(Self::SLOPES)?;
         let stride = widths.iter().map(|width| usize::from(*width)).sum();
-        Some(Self { bases, widths, stride, rows, record: PhantomData })
+        Some(Self { bases, widths, slopes, stride, rows, record: PhantomData })
     }
     /// Inlined always: what a caller does not use of a record is not decoded.
     #[inline(always)]
     fn row(&self, row: usize) -> R {
-        assert!(self.bases.len() == size_of::<R>() && self.widths.len() == R::COLUMNS.len());
+        let Self { bases, widths, slopes, .. } = self;
+        assert!(
+            bases.len() == size_of::<R>() && widths.len() == R::COLUMNS.len() && slopes.len() == Self::SLOPES
+        );
         let mut record = R::new_zeroed();
         let out = record.as_mut_bytes();
-        let (mut bit, mut at) = (row * self.stride, 0);
+        let (mut bit, mut at, mut sloped) = (row * self.stride, 0, 0);
         for (column, &bytes) in R::COLUMNS.iter().enumerate() {
-            let value = number_of(&self.bases[at..at + bytes]).wrapping_add(bits(
-                self.rows,
-                bit,
-                self.widths[column],
-            ));
+            let mut value = number_of(&bases[at..at + bytes]);
+            if R::ASCENDING >> column & 1 != 0 {
+                value = value.wrapping_add(along(number_of(&slopes[sloped..sloped + SLOPE]), row));
+                sloped += SLOPE;
+            }
+            value = value.wrapping_add(bits(self.rows, bit, widths[column]));
             out[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
-            bit += usize::from(self.widths[column]);
+            bit += usize::from(widths[column]);
             at += bytes;
         }
         record
     }
-    /// How far a number is beyond the base of a column; `None` if no row of this width reaches it.
-    fn beyond(&self, column: usize, number: u64) -> Option<u64> {
-        let (at, bytes) = (R::COLUMNS[..column].iter().sum::<usize>(), R::COLUMNS[column]);
-        let base = number_of(&self.bases[at..at + bytes]);
-        let beyond = number.wrapping_sub(base) & (u64::MAX >> (64 - 8 * bytes));
-        (beyond >> (self.widths[column] & 63) == 0).then_some(beyond)
-    }
     /// A column.
     fn column(&self, column: usize) -> Column<'a> {
-        let first = self.widths[..column].iter().map(|width| usize::from(*width)).sum();
-        Column { rows: self.rows, first, stride: self.stride, width: self.widths[column] }
+        let (at, bytes) = (R::COLUMNS[..column].iter().sum::<usize>(), R::COLUMNS[column]);
+        let before = R::ASCENDING & ((1 << column) - 1);
+        let slope = match R::ASCENDING >> column & 1 {
+            0 => 0,
+            _ => number_of(&self.slopes[SLOPE * before.count_ones() as usize..][..SLOPE]),
+        };
+        Column {
+            rows: self.rows,
+            base: number_of(&self.bases[at..at + bytes]),
+            most: u64::MAX >> (64 - 8 * bytes),
+            slope,
+            first: self.widths[..column].iter().map(|width| usize::from(*width)).sum(),
+            stride: self.stride,
+            width: self.widths[column],
+        }
     }
 }
 
 /// A column of a block.
+#[derive(Clone, Copy)]
 struct Column<'a> {
     rows: &'a [u8],
+    base: u64,
+    /// The highest number of its bytes.
+    most: u64,
+    slope: u64,
     /// Its bit in the first row.
     first: usize,
     /// The bits of a row.
@@ -447,8 +472,21 @@ impl Column<'_> {
     /// How far a row is beyond the column's base.
     #[inline]
     fn number(&self, row: usize) -> u64 {
-        bits(self.rows, row * self.stride + self.first, self.width)
+        let number = bits(self.rows, row * self.stride + self.first, self.width);
+        number.wrapping_add(along(self.slope, row)) & self.most
     }
+    /// How far a number is beyond the column's base; `None` if no row of this width and slope reaches it.
+    fn beyond(&self, number: u64) -> Option<u64> {
+        let beyond = number.wrapping_sub(self.base) & self.most;
+        let farthest = along(self.slope, BLOCK - 1) + ((1 << (self.width & 63)) - 1);
+        (beyond <= farthest).then_some(beyond)
+    }
+}
+
+/// How far a column of this slope has risen at a row of its block.
+#[inline(always)]
+fn along(slope: u64, row: usize) -> u64 {
+    slope * row as u64 >> 8
 }
 
 /// The number of this width at this bit; 0 past the end.

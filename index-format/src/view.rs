@@ -46,7 +46,7 @@ pub struct View<'a> {
     pub(crate) unit_files: Table<'a, StrId>,
     /// Sorted; one record more than names.
     pub names: Table<'a, NameRecord>,
-    pub(crate) name_hash: &'a [U32],
+    pub(crate) name_hash: &'a [u8],
     /// Sorted by name, file and line; one record more than functions.
     pub functions: Table<'a, FunctionRecord>,
     pub(crate) function_details: &'a [u8],
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
             units: Records::of_slice(records(file, directory, S::Units)?),
             unit_files: table(file, directory, S::UnitFiles)?,
             names: table(file, directory, S::Names)?,
-            name_hash: records(file, directory, S::NameHash)?,
+            name_hash: bytes(file, directory, S::NameHash)?,
             functions: table(file, directory, S::Functions)?,
             function_details: bytes(file, directory, S::FunctionDetails)?,
             variables: table(file, directory, S::Variables)?,

@@ -166,7 +166,7 @@ pub struct Linked {
 #[derive(Default)]
 pub struct Names {
     pub records: Vec<NameRecord>,
-    pub hash: Vec<U32>,
+    pub hash: Vec<u8>,
     pub symbols: Vec<SymbolId>,
 }
 

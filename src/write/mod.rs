@@ -147,7 +147,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(&mut writer, S::Units, model.places.units.as_bytes())?;
     writer.table(S::UnitFiles, &packed.unit_files)?;
     writer.table(S::Names, &packed.names)?;
-    one(&mut writer, S::NameHash, linked.names.hash.as_bytes())?;
+    one(&mut writer, S::NameHash, &linked.names.hash)?;
     writer.table(S::Functions, &packed.functions)?;
     one(&mut writer, S::FunctionDetails, &model.functions.details)?;
     writer.table(S::Variables, &packed.variables)?;

@@ -307,7 +307,7 @@ impl<'a> Kernel<'a> {
     /// The numbers of a name's rows that may be of this kernel, to be compared. Cost: a look-up in each segment.
     pub fn names<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = u32> + 'n {
         self.chain.iter().rev().flat_map(move |segment| {
-            let table = <[U32]>::ref_from_bytes(segment.part(Part::NameHash)).unwrap_or_default();
+            let table = segment.part(Part::NameHash);
             let first = segment.entry(Part::Names).first.get();
             let rows = crate::names::candidates(table, name).map(move |rank| first.wrapping_add(rank));
             rows.filter_map(|row| self.levels.back(Space::Names, row))

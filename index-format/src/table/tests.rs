@@ -1,9 +1,9 @@
 use super::*;
-use crate::id::{StrId, TypeId};
-use crate::record::{MemberRecord, PlaceRecord, SymbolRecord};
+use crate::id::{FunctionId, StrId, TypeId};
+use crate::record::{MemberRecord, NameRecord, PlaceRecord, SymbolRecord};
 use proptest::prelude::*;
 use zerocopy::IntoBytes;
-use zerocopy::byteorder::little_endian::I64;
+use zerocopy::byteorder::little_endian::{I64, U32};
 
 fn member(name: u32, target: u32, value: i64) -> MemberRecord {
     MemberRecord { name: StrId::new(name), target: TypeId::new(target), value: I64::new(value) }
@@ -75,6 +75,42 @@ proptest! {
             prop_assert!(table.positions(2, 9).count() <= table.len());
         }
     }
+}
+
+/// Names that ascend more or less evenly, among them steps back and leaps.
+fn names(steps: &[u32]) -> Vec<NameRecord> {
+    let mut at = 0u32;
+    let next = |&step: &u32| {
+        at = if step > 250 { at.wrapping_mul(step) } else { at.wrapping_add(step).saturating_sub(3) };
+        let (name, first_function) = (StrId::new(at), FunctionId::new(at / 7));
+        NameRecord { name, first_function, first_symbol: U32::new(at >> 3) }
+    };
+    steps.iter().map(next).collect()
+}
+
+proptest! {
+    #[test]
+    fn ascending_columns_are_read_as_they_were_written(steps in prop::collection::vec(0u32..256, 0..300), wanted in 0usize..300) {
+        let records = names(&steps);
+        let packed = pack(&records);
+        let table = open::<NameRecord>(&packed).expect("it is whole");
+        prop_assert_eq!(bytes(table), bytes(records.iter().copied()));
+        let wanted = records.get(wanted).map_or(u32::MAX, |r| r.name.get());
+        let expected = (0..).zip(&records).filter(|(_, r)| r.name.get() == wanted).map(|(at, _)| at);
+        prop_assert_eq!(table.positions(0, wanted.into()).collect::<Vec<_>>(), expected.collect::<Vec<usize>>());
+    }
+}
+
+#[test]
+fn what_ascends_evenly_costs_no_bits() {
+    let at = |n: u32| NameRecord {
+        name: StrId::new(9 + n * 25),
+        first_function: FunctionId::new(n),
+        first_symbol: U32::new(5),
+    };
+    let even: Vec<_> = (0..BLOCK as u32).map(at).collect();
+    // Three columns: bases, widths, slopes; no rows.
+    assert_eq!(pack(&even).bytes.len(), 4 + 12 + 3 + 9 + PADDING);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Packs records into the bytes of a table.
-use super::{BLOCK, COLUMNS, PADDING, number_of};
+use super::{BLOCK, COLUMNS, PADDING, SLOPE, along, number_of};
 use crate::record::Record;
 
 /// A packed table.
@@ -29,6 +29,7 @@ pub fn pack<R: Record>(records: &[R]) -> Packed {
 fn put<R: Record>(out: &mut Vec<u8>, records: &[R]) {
     let mut values = [[0u64; BLOCK]; COLUMNS];
     let mut widths = [0u32; COLUMNS];
+    let mut slopes = [0u64; COLUMNS];
     let mut at = 0;
     for (column, &bytes) in R::COLUMNS.iter().enumerate() {
         let values = &mut values[column][..records.len()];
@@ -37,15 +38,22 @@ fn put<R: Record>(out: &mut Vec<u8>, records: &[R]) {
         }
         at += bytes;
         let most = u64::MAX >> (64 - 8 * bytes);
-        let base = base(values, most);
-        for value in values.iter_mut() {
-            *value = value.wrapping_sub(base) & most;
+        let ascends = R::ASCENDING >> column & 1 != 0;
+        let base;
+        (slopes[column], base, widths[column]) =
+            if ascends { line(values, most) } else { level(values, most) };
+        for (row, value) in values.iter_mut().enumerate() {
+            *value = value.wrapping_sub(along(slopes[column], row)).wrapping_sub(base) & most;
         }
-        widths[column] = 64 - values.iter().fold(0, |all, value| all | value).leading_zeros();
         out.extend(&base.to_le_bytes()[..bytes]);
     }
     let widths = &widths[..R::COLUMNS.len()];
     out.extend(widths.iter().map(|width| *width as u8));
+    for (column, slope) in slopes.iter().enumerate() {
+        if R::ASCENDING >> column & 1 != 0 {
+            out.extend(&slope.to_le_bytes()[..SLOPE]);
+        }
+    }
     let (mut pending, mut bits) = (0u64, 0);
     for row in 0..records.len() {
         for (values, width) in values.iter().zip(widths) {
@@ -64,14 +72,34 @@ fn put<R: Record>(out: &mut Vec<u8>, records: &[R]) {
     }
 }
 
-/// The base from which the numbers reach least far: the lowest of them, or the highest possible number, after which
-/// they start again from 0.
-fn base(values: &[u64], most: u64) -> u64 {
+/// The slope of a column, its base, and the width of its numbers: along a line from the first value to the last, or level
+/// if that takes no more bits.
+fn line(values: &[u64], most: u64) -> (u64, u64, u32) {
+    let level = level(values, most);
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return level };
+    let rise = last.wrapping_sub(*first) & most;
+    let slope = (rise << 8) / (values.len() as u64 - 1).max(1);
+    if slope == 0 || slope >> (8 * SLOPE) != 0 {
+        return level;
+    }
+    let mut strays = [0; BLOCK];
+    for (row, (stray, value)) in strays.iter_mut().zip(values).enumerate() {
+        *stray = value.wrapping_sub(along(slope, row)) & most;
+    }
+    let (_, base, width) = self::level(&strays[..values.len()], most);
+    if width < level.2 { (slope, base, width) } else { level }
+}
+
+/// No slope, the base from which the numbers reach least far, and the width of how far they reach. The base is the lowest
+/// of them, or the highest possible number, after which they start again from 0.
+fn level(values: &[u64], most: u64) -> (u64, u64, u32) {
     let (mut low, mut high, mut after) = (u64::MAX, 0, 0);
     for &value in values {
         low = low.min(value);
         high = high.max(value);
         after = after.max(value.wrapping_add(1) & most);
     }
-    if after < high.wrapping_sub(low) { most } else { low }
+    let base = if after < high.wrapping_sub(low) { most } else { low };
+    let farthest = if base == most { after } else { high.wrapping_sub(low) };
+    (0, base, 64 - farthest.leading_zeros())
 }

@@ -147,7 +147,7 @@ impl Adding<'_> {
         let own = self.view.names.iter().zip(&rows).filter(|(_, row)| **row >= first);
         let new: Vec<&[u8]> = own.map(|(name, _)| self.view.string(name.name)).collect();
         let hash = names::table(new.into_iter());
-        self.part(Part::NameHash, hash.as_bytes().to_vec(), 0, 0);
+        self.part(Part::NameHash, hash, 0, 0);
     }
     /// Cuts the rows of each sequence at the symbols; returns the first sequence of each object.
     fn sequences(&mut self, files: &[Vec<u32>]) -> Vec<u32> {
