@@ -26,6 +26,8 @@ import uuid
 ATTEMPTS = 3
 # Stores that are joined at once: each join writes all that is in them.
 FAN_IN = 8
+# The table that is written soonest of those whose path has the line and the flavour.
+LEAST = "tracepoints"
 # Seconds without a byte from a server.
 PATIENCE = 90
 
@@ -40,7 +42,7 @@ def main():
     # Another version of the program or other tables are other work.
     settings["version"] = context.parallelize([settings], 1).map(version).first()
     out = pathlib.Path(settings["out"])
-    for folder in ["kernels", "status", "lines", "fleets", ".unfinished"]:
+    for folder in ["kernels", "status", "lines", "fleets", "tables", ".unfinished"]:
         (out / folder).mkdir(parents=True, exist_ok=True)
     kernels = [(key(line, settings), line) for line in lists]
     kernels = list(dict(kernels).items())
@@ -50,8 +52,13 @@ def main():
     rows = [known(out, one) for one, _ in kernels]
     done = [row for row in rows if is_done(out, row)]
     fleet = None
-    if not settings["no_fleet"] and done:
-        fleet = join_all(context, done, settings)
+    if done and not (settings["no_fleet"] and not settings["compact"]):
+        members = by_line(done)
+        stores = context.parallelize(members, len(members)).map(lambda names: line_of(names, settings)).collect()
+        if settings["compact"]:
+            compact(context, stores, settings)
+        if not settings["no_fleet"]:
+            fleet = join_all(context, stores, settings)
     tidy(out, done)
     lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
     replace(out / "status.jsonl", lines.encode())
@@ -71,6 +78,8 @@ def arguments():
     parser.add_argument("out", help="a folder that every executor and the driver can write to")
     parser.add_argument("--tables", default="", help="only these tables, with commas between them")
     parser.add_argument("--compression", default="gzip", help="of the tables")
+    parser.add_argument("--compact", action="store_true",
+                        help="a folder of tables for each line and flavour, in place of one for each kernel")
     parser.add_argument("--no-tapset", action="store_true", help="without tapsets")
     parser.add_argument("--no-fleet", action="store_true", help="no store of all")
     parser.add_argument("--program", default="probeidx", help="the folder that --archives unpacks, or one on every machine")
@@ -86,7 +95,8 @@ def arguments():
 
 def key(line, settings):
     """What a kernel is known by: its inputs as they are now, and what is made of them."""
-    parts = [line, settings["version"], settings["tables"], settings["compression"], str(settings["no_tapset"])]
+    tables = "of lines" if settings["compact"] else f"{settings['tables']} {settings['compression']}"
+    parts = [line, settings["version"], tables, str(settings["no_tapset"])]
     for name in line.split():
         with contextlib.suppress(OSError):
             found = os.stat(name)
@@ -124,7 +134,7 @@ def read_kernel(one, line, settings):
     """Reads a kernel, and writes what happened as a row. It raises nothing but what keeps the row from being written."""
     from pyspark import TaskContext
 
-    started, usage = time.time(), {"processor": 0.0, "memory": 0}
+    started, usage = time.time(), unused()
     row = {"key": one, "inputs": line, "state": "failed", "reason": None, "host": socket.gethostname()}
     try:
         attempt = TaskContext.get().attemptNumber()
@@ -168,11 +178,11 @@ def made_of(line, scratch, settings, usage):
     indexes = sorted(db.glob("*.pidx"))
     if len(indexes) != 1:
         raise Failed(f"a line is to name one kernel: {', '.join(index.stem for index in indexes) or 'this has none'}")
-    words = ["export", "--parquet", folder / "tables", "--compression", settings["compression"]]
-    words += ["--tables", settings["tables"]] if settings["tables"] else []
-    run(settings, ["--db", indexes[0], *words], usage)
+    export(indexes[0], folder / "tables", {**settings, "tables": LEAST} if settings["compact"] else settings, usage)
     kernel = json.loads(run(settings, ["--db", indexes[0], "--json", "kernels"], usage)[0])
     placed = next((path for path in sorted(folder.glob("tables/*/*/*"))), None)
+    if settings["compact"]:
+        shutil.rmtree(folder / "tables")
     return {
         "state": "part" if reason else "done",
         "reason": reason,
@@ -184,6 +194,12 @@ def made_of(line, scratch, settings, usage):
         "line": "/".join(placed.parts[-2:]) if placed else "",
         "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
     }
+
+
+def export(db, folder, settings, usage):
+    words = ["export", "--kernel", "*", "--parquet", folder, "--compression", settings["compression"]]
+    words += ["--tables", settings["tables"]] if settings["tables"] else []
+    run(settings, ["--db", db, *words], usage)
 
 
 def local(name, scratch, settings):
@@ -216,30 +232,53 @@ def fetched(addresses, to):
     raise Failed(said[-1])
 
 
-# The store of all.
+# The stores of lines, their tables, and the store of all.
 
-def join_all(context, done, settings):
-    """The name of a store with all kernels. Those of a line are added to one store in their order, so that what they share is
-    there once; the stores of lines are joined as a tree."""
+def by_line(done):
+    """The names of the kernels of each line, in their order."""
     lines = {}
     for row in {row["build_id"]: row for row in done}.values():
         lines.setdefault((row["architecture"], row["line"]), []).append(row)
     in_order = [sorted(rows, key=lambda row: numbers(row["kernel"])) for _, rows in sorted(lines.items())]
-    members = [[row["name"] for row in rows] for rows in in_order]
-    stores = context.parallelize(members, len(members)).map(lambda names: [line_of(names, settings)])
-    stores = stores.treeReduce(lambda one, other: some_joined(one + other, settings))
-    name = context.parallelize([stores], 1).map(lambda names: joined(names, settings)).first()
+    return [[row["name"] for row in rows] for rows in in_order]
+
+
+def join_all(context, stores, settings):
+    """The name of a store with all kernels: the stores of lines, in which what their kernels share is there once, are joined as a
+    tree."""
+    lists = context.parallelize([[store] for store in stores], len(stores))
+    some = lists.treeReduce(lambda one, other: some_joined(one + other, settings))
+    name = context.parallelize([some], 1).map(lambda names: joined(names, settings)).first()
     out = pathlib.Path(settings["out"])
     # Readers of the old one keep it until they close it.
     link = out / ".unfinished" / uuid.uuid4().hex
     link.symlink_to(name)
     os.replace(link, out / "fleet")
-    needed = {name, *(line_name(names, settings) for names in members)}
-    for kind in ["lines", "fleets"]:
-        for folder in (out / kind).iterdir():
-            if f"{kind}/{folder.name}" not in needed:
-                shutil.rmtree(folder, ignore_errors=True)
+    keep(out, "lines", {name, *stores})
+    keep(out, "fleets", {name})
     return name
+
+
+def compact(context, stores, settings):
+    """Writes the tables of each line into a folder of its own, sorted by name as those of one kernel are."""
+    of_line = context.parallelize(stores, len(stores)).map(lambda store: tables_of(store, settings)).collect()
+    out = pathlib.Path(settings["out"])
+    keep(out, "lines", set(stores))
+    keep(out, "tables", set(of_line))
+
+
+def tables_of(line, settings):
+    out = pathlib.Path(settings["out"])
+    parts = [line, settings["version"], settings["tables"], settings["compression"]]
+    target = "tables/" + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return made(target, lambda beside: export(out / line, beside, settings, unused()), settings)
+
+
+def keep(out, kind, names):
+    """Removes what an earlier run left of a kind."""
+    for folder in (out / kind).iterdir():
+        if f"{kind}/{folder.name}" not in names:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def numbers(text):
@@ -249,11 +288,8 @@ def numbers(text):
 def line_of(names, settings):
     """A store of the kernels of a line: a segment for each."""
     out = pathlib.Path(settings["out"])
-    target = line_name(names, settings)
-    if not (out / target).is_dir():
-        indexes = [path for name in names for path in sorted((out / "kernels" / name / "index").glob("*.pidx"))]
-        made(target, ["fleet", "add", *indexes], settings)
-    return target
+    indexes = [path for name in names for path in sorted((out / "kernels" / name / "index").glob("*.pidx"))]
+    return made(line_name(names, settings), to_store(["fleet", "add", *indexes], settings), settings)
 
 
 def line_name(names, settings):
@@ -274,20 +310,24 @@ def joined(names, settings):
     if len(names) == 1:
         return names[0]
     target = "fleets/" + hashlib.sha256("\n".join(names).encode()).hexdigest()[:32]
-    if not (out / target).is_dir():
-        made(target, ["fleet", "merge", *[out / name for name in names]], settings)
-    return target
+    return made(target, to_store(["fleet", "merge", *[out / name for name in names]], settings), settings)
 
 
-def made(target, words, settings):
-    """Writes a store beside its place, and gives it its name. Of two tasks that do, one is the first."""
+def to_store(words, settings):
+    return lambda beside: run(settings, ["--db", beside, *words], unused())
+
+
+def made(target, write, settings):
+    """Writes a folder beside its place, if it is not there, and gives it its name. Of two tasks that do, one is the first."""
     out = pathlib.Path(settings["out"])
     beside = out / ".unfinished" / uuid.uuid4().hex
-    try:
-        run(settings, ["--db", beside, *words], {"processor": 0.0, "memory": 0})
-        rename(beside, out / target)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    if not (out / target).is_dir():
+        try:
+            write(beside)
+            rename(beside, out / target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    return target
 
 
 # The program, and files that appear whole.
@@ -318,6 +358,10 @@ def run(settings, words, usage, part=False):
     return printed, (reason or "objects were left out") if code else None
 
 
+def unused():
+    return {"processor": 0.0, "memory": 0}
+
+
 def words_of(words):
     return " ".join(str(word) for word in words if "/" not in str(word))
 
@@ -332,7 +376,7 @@ def program(settings):
 
 
 def version(settings):
-    return run(settings, ["--version"], {"processor": 0.0, "memory": 0})[0].strip()
+    return run(settings, ["--version"], unused())[0].strip()
 
 
 def commit(folder, kind, known_as, settings):

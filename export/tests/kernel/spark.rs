@@ -64,8 +64,8 @@ fn a_cluster_reads_each_kernel_once() {
     let lines = list.iter().map(|path| format!("{}\n", path.display())).collect::<String>();
     fs::write(here.join("list"), format!("# a kernel a line\n{lines}")).unwrap();
 
-    let run = |code: i32| submit(&python, &archive, here, &server, code);
-    let told = run(4);
+    let run = |code: i32, words: &[&str]| submit(&python, &archive, here, &server, code, words);
+    let told = run(4, &[]);
     assert!(here.join("mark").is_dir(), "no executor was killed");
     assert_eq!((&told["done"], &told["failed"], &told["read_now"]), (&4.into(), &2.into(), &6.into()));
     let rows = rows(here);
@@ -81,27 +81,59 @@ fn a_cluster_reads_each_kernel_once() {
     let kernels = kernels(here);
     assert_eq!(kernels.len(), 4, "{kernels:?}");
     for row in &rows[..4] {
-        let made = here.join("out/kernels").join(row["name"].as_str().unwrap());
-        let index = made.join("index").join(format!("{}.pidx", row["kernel"].as_str().unwrap()));
+        let made = made(here, row);
         let tables = here.join("tables");
-        exported_of(&index, &tables, &[]);
-        let of = |root: &Path| {
-            let within = |path: &PathBuf| path.strip_prefix(root).unwrap().to_owned();
-            files(root).iter().map(|(path, bytes)| (within(path), bytes.clone())).collect::<BTreeMap<_, _>>()
-        };
-        assert!(of(&made.join("tables")) == of(&tables), "{row}");
+        exported_of(&index(&made, row), &tables, &[]);
+        assert!(contents(&made.join("tables")) == contents(&tables), "{row}");
     }
     assert_eq!(listed(&program, here), ["6.1.0-test", "6.1.1-test", "6.12.10+x-other", "6.12.11+x-other"]);
 
     // What is missing is done, and nothing else.
     fs::write(&damaged, &whole).unwrap();
-    let told = run(4);
+    let told = run(4, &[]);
     assert_eq!((&told["done"], &told["failed"], &told["read_now"]), (&5.into(), &1.into(), &2.into()));
     let now = self::kernels(here);
     assert!(now.len() == 5 && kernels.iter().all(|(name, made)| now.get(name) == Some(made)), "{now:?}");
     assert_eq!(listed(&program, here).len(), 5);
     let unfinished = fs::read_dir(here.join("out/.unfinished")).unwrap().count();
     assert!(unfinished <= 1, "of the one that was killed");
+
+    // In place of tables of each kernel, those of a line: as an export of all its kernels.
+    let told = run(4, &["--compact"]);
+    assert_eq!((&told["done"], &told["failed"]), (&5.into(), &1.into()));
+    let rows = self::rows(here);
+    assert!(!made(here, &rows[0]).join("tables").exists());
+    let mut wanted = vec![];
+    for line in ["6.1.", "6.12."] {
+        let db = here.join(format!("db-{line}"));
+        fs::create_dir(&db).unwrap();
+        let of_line = |row: &&Value| row["kernel"].as_str().is_some_and(|kernel| kernel.starts_with(line));
+        for row in rows.iter().filter(of_line) {
+            let index = index(&made(here, row), row);
+            fs::copy(&index, db.join(index.file_name().unwrap())).unwrap();
+        }
+        let tables = here.join("tables");
+        exported_of(&db, &tables, &["--kernel", "*"]);
+        wanted.push(contents(&tables));
+    }
+    let lines = fs::read_dir(here.join("out/tables")).unwrap();
+    let lines: Vec<_> = lines.map(|line| contents(&line.unwrap().path())).collect();
+    assert!(lines.len() == 2 && wanted.iter().all(|line| lines.contains(line)));
+}
+
+/// What was made of a kernel.
+fn made(here: &Path, row: &Value) -> PathBuf {
+    here.join("out/kernels").join(row["name"].as_str().unwrap())
+}
+
+fn index(made: &Path, row: &Value) -> PathBuf {
+    made.join("index").join(format!("{}.pidx", row["kernel"].as_str().unwrap()))
+}
+
+/// The files of a folder, by their paths in it.
+fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let within = |path: &PathBuf| path.strip_prefix(root).unwrap().to_owned();
+    files(root).iter().map(|(path, bytes)| (within(path), bytes.clone())).collect()
 }
 
 /// What is shipped to executors.
@@ -121,7 +153,7 @@ fn archive(here: &Path, program: &Path, exporter: &Path) -> PathBuf {
 }
 
 /// Runs the job, and returns what it says in one line.
-fn submit(python: &Path, archive: &Path, here: &Path, server: &str, code: i32) -> Value {
+fn submit(python: &Path, archive: &Path, here: &Path, server: &str, code: i32, words: &[&str]) -> Value {
     let found =
         Command::new(python).args(["-c", "import pyspark; print(pyspark.__path__[0])"]).output().unwrap();
     let home = PathBuf::from(String::from_utf8(found.stdout).unwrap().trim());
@@ -132,6 +164,7 @@ fn submit(python: &Path, archive: &Path, here: &Path, server: &str, code: i32) -
         .arg(job)
         .args([here.join("list"), here.join("out")])
         .arg("--no-tapset")
+        .args(words)
         .envs([("PYSPARK_PYTHON", python), ("PYSPARK_DRIVER_PYTHON", python), ("SPARK_HOME", &home)])
         .envs([("SPARK_LOCAL_IP", "127.0.0.1"), ("DEBUGINFOD_URLS", server)])
         .current_dir(here)
