@@ -52,24 +52,24 @@
 //!
 //! ## What each byte costs
 //!
-//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 59.1 MB:
+//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 58.1 MB:
 //!
 //! | sections | MB | each |
 //! | --- | --- | --- |
 //! | `place_details` | 15.1 | 18.9 bytes a placement, of 801,405 |
-//! | `lines` | 10.0 | 7.9 bits a row of the debug information |
+//! | `lines` | 9.9 | 7.9 bits a row of the debug information |
 //! | `strings` | 8.5 | as they are, with a NUL: 243,000 names, and paths |
-//! | `places`, `ranges`, `postings` | 6.6 | a record of 5.9 bytes a placement; 5.2 an out-of-line range; a difference of 1.6 a placement |
-//! | `functions`, `function_details`, `variables` | 4.2 | a function: 9.5 bytes a record, 13.9 of details; 3.8 a pair of name and type |
+//! | `places`, `ranges`, `postings` | 6.6 | a record of 6.0 bytes a placement; 4.9 an out-of-line range; a difference of 1.6 a placement |
+//! | `functions`, `function_details`, `variables` | 4.0 | a function: 8.7 bytes a record, 13.9 of details; 3.6 a pair of name and type |
 //! | `tapset`… | 1.5 | 0.6 of them the trees of 7,712 definitions, 0.6 their texts |
 //! | `boundaries` | 2.8 | about 3 bits an instruction |
-//! | `symbols`, `symbol_names` | 2.0 | 7.3 and 2.2 bytes a symbol, of 208,636 |
-//! | `names`, `name_hash` | 1.8 | 3.0 and 4.6 bytes a name |
-//! | `types`, `members`, `type_users`, `type_uses` | 2.0 | 6.5 bytes a type, 6.4 a member; one to three a use |
-//! | `calls`, `called` | 1.3 | 2.5 bytes a direct call, of 475,086; 2.4 a function that is called |
-//! | `btf_types` | 0.1 | 2.6 bytes a type of BTF, of 37,411 |
-//! | `frames`, `frame_rows` | 1.4 | 5.6 bytes a frame, and 7.9 of rows |
-//! | `sites` | 0.4 | 1.8 bytes a site, of 232,846 |
+//! | `symbols`, `symbol_names` | 1.9 | 7.2 and 2.1 bytes a symbol, of 208,636 |
+//! | `names`, `name_hash` | 1.3 | 1.9 and 3.4 bytes a name |
+//! | `types`, `members`, `type_users`, `type_uses` | 2.0 | 6.0 bytes a type, 6.3 a member; one to three a use |
+//! | `calls`, `called` | 1.3 | 2.5 bytes a direct call, of 475,086; 2.0 a function that is called |
+//! | `btf_types` | 0.1 | 1.7 bytes a type of BTF, of 37,416 |
+//! | `frames`, `frame_rows` | 1.4 | 5.3 bytes a frame, and 7.9 of rows |
+//! | `sites` | 0.3 | 1.2 bytes a site, of 232,846 |
 //! | `labels` | 0.4 | 9.0 bytes a label, of 42,731 |
 //! | all others | 1.1 | |
 //!
