@@ -1,5 +1,6 @@
 //! Packs records into the bytes of a table.
-use super::{BLOCK, COLUMNS, PADDING, SLOPE, along, number_of};
+use super::block::{along, number_of};
+use super::{BLOCK, COLUMNS, PADDING, SLOPE};
 use crate::record::Record;
 
 /// A packed table.
