@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const SIGSEGV: i32 = 11;
+const SIGABRT: i32 = 6;
 
 static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::compile(&USUAL));
 
@@ -197,6 +198,12 @@ fn memory_ends() {
         // glibc 2.36 aborts by itself, with a line, where it has no memory for the destructor of a thread's variable.
         // Another thread may have said so before.
         if out.stderr.ends_with(b"Fatal glibc error: failed to register TLS destructor: out of memory\n") {
+            assert!(bytes_of(db.path()) == before, "{megabytes} MB");
+            continue;
+        }
+        // And Rust's library, where what it takes from the system past the program's allocator is not there (1.95: 64 bytes,
+        // by a second thread, once in three runs on a busy machine).
+        if out.status.signal() == Some(SIGABRT) && out.stderr.windows(21).any(|said| said == b"memory allocation of ") {
             assert!(bytes_of(db.path()) == before, "{megabytes} MB");
             continue;
         }

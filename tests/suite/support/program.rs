@@ -34,7 +34,7 @@ pub struct Run {
 impl Run {
     pub fn of(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        let code = output.status.code().expect("an exit, no signal");
+        let Some(code) = output.status.code() else { panic!("an exit, no signal: {output:?}") };
         Self { code, out: text(output.stdout), err: text(output.stderr) }
     }
     /// It found something and had nothing else to say.
