@@ -203,7 +203,9 @@ fn memory_ends() {
         }
         // And Rust's library, where what it takes from the system past the program's allocator is not there (1.95: 64 bytes,
         // by a second thread, once in three runs on a busy machine).
-        if out.status.signal() == Some(SIGABRT) && out.stderr.windows(21).any(|said| said == b"memory allocation of ") {
+        if out.status.signal() == Some(SIGABRT)
+            && out.stderr.windows(21).any(|said| said == b"memory allocation of ")
+        {
             assert!(bytes_of(db.path()) == before, "{megabytes} MB");
             continue;
         }
