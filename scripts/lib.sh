@@ -76,6 +76,9 @@ need_cargo_tool() {
     retry cargo install --locked --quiet --debug --root "$root" "$1@$2" || fail "no $1 $2: it needs the network"
 }
 
+# Flags of rustc with which neither this tree's place nor that of the crates is in what is compiled.
+remapped_paths() { echo "--remap-path-prefix=$PWD=/src --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"; }
+
 # The debug vmlinux files that are installed, one a line: the running kernel's first.
 vmlinux_files() {
     local file running
