@@ -27,7 +27,9 @@ fn packages_need_each_other_in_this_version() {
         assert!(capi.contains(&needed), "capi/Cargo.toml does not have {needed}");
     }
     for manifest in MANIFESTS {
-        for line in read(manifest).lines().filter(|line| line.starts_with("probeidx") && line.contains("path = ")) {
+        for line in
+            read(manifest).lines().filter(|line| line.starts_with("probeidx") && line.contains("path = "))
+        {
             assert!(line.contains(&format!("version = \"{version}\"")), "{manifest}: {line}");
         }
     }
@@ -72,7 +74,8 @@ fn workflows_run_scripts_that_are_there() {
     let mut scripts = 0;
     for file in forge_files() {
         let text = std::fs::read_to_string(&file).unwrap();
-        let words = text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace);
+        let words =
+            text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace);
         for word in words.map(|word| word.trim_end_matches(';')) {
             if word.starts_with("scripts/") || word.starts_with(".ci/") {
                 let mode = std::fs::metadata(root().join(word)).map(|m| m.permissions().mode());
