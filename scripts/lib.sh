@@ -73,7 +73,8 @@ need_cargo_tool() {
     tools=$root/bin
     [ "$("$tools/$1" "${1#cargo-}" --version 2>/dev/null | grep -o '[0-9][0-9.]*' | head -n 1)" != "$2" ] || return 0
     echo "compiling $1 $2"
-    retry cargo install --locked --quiet --debug --root "$root" "$1@$2" || fail "no $1 $2: it needs the network"
+    # They compress: without any optimization that takes a minute a package.
+    retry env CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo install --locked --quiet --debug --root "$root" "$1@$2" || fail "no $1 $2: it needs the network"
 }
 
 # Flags of rustc with which neither this tree's place nor that of the crates is in what is compiled.
