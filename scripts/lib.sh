@@ -63,6 +63,23 @@ system_of() { echo "${1%%-*}-linux-gnu"; }
 # The start of the names of Cargo's variables for a target.
 cargo_variable() { echo "CARGO_TARGET_$(tr a-z- A-Z_ <<<"$1")"; }
 
+# The version that all crates have.
+version_of_workspace() { sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1; }
+
+# Compiles a tool of cargo below the target folder, in this version, so that it is the same for everyone, and sets `tools` to where it
+# is: need_cargo_tool NAME VERSION
+need_cargo_tool() {
+    local root=$target/tmp/tools
+    tools=$root/bin
+    [ "$("$tools/$1" "${1#cargo-}" --version 2>/dev/null | grep -o '[0-9][0-9.]*' | head -n 1)" != "$2" ] || return 0
+    echo "compiling $1 $2"
+    # They compress: without any optimization that takes a minute a package.
+    retry env CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo install --locked --quiet --debug --root "$root" "$1@$2" || fail "no $1 $2: it needs the network"
+}
+
+# Flags of rustc with which neither this tree's place nor that of the crates is in what is compiled.
+remapped_paths() { echo "--remap-path-prefix=$PWD=/src --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"; }
+
 # The debug vmlinux files that are installed, one a line: the running kernel's first.
 vmlinux_files() {
     local file running

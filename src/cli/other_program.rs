@@ -22,7 +22,8 @@ pub fn run(command: &str) -> Error {
     match failed.kind() {
         std::io::ErrorKind::NotFound => {
             let what = format!("{name} is neither beside this program nor in PATH");
-            Error::new(ErrorKind::Io, what).hint(format!("get it with: cargo install --path {command}"))
+            Error::new(ErrorKind::Io, what)
+                .hint(format!("install the package {name}, or from a clone: cargo install --path {command}"))
         }
         _ => Error::io(program.as_ref(), "run it", failed),
     }

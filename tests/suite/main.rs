@@ -12,6 +12,7 @@ mod hostile;
 mod indexing;
 mod layers;
 mod machines;
+mod packaging;
 #[cfg(feature = "cli")]
 mod ring;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

@@ -120,26 +120,34 @@ fn coded(operations: &[u8], base: FrameBase) -> Option<Coded> {
         (0xa3 | 0xf3, &[1, register @ 0x50..=0x6f]) if is_value => {
             Coded::of(ENTRY_VALUES + u32::from(register) - 0x50)
         }
-        (0x70..=0x8f, _) if let Some(number) = whole_sleb(rest) => {
-            Coded { register: op - 0x70, number, ..Coded::of(BASED + value) }
-        }
-        (0x91, _)
-            if base != FrameBase::Other
-                && let Some(number) = whole_sleb(rest) =>
-        {
-            match base {
-                FrameBase::Register(register) => {
-                    Coded { register: register & 0x1f, number, ..Coded::of(BASED + value) }
-                }
-                _ => Coded { number, ..Coded::of(FRAME + value) },
-            }
-        }
-        (0x03, address) if let Ok(address) = address.try_into() => {
-            Coded { number: i64::from_le_bytes(address), ..Coded::of(MEMORY + value) }
-        }
-        _ if is_value => Coded { number: constant(op, rest)?, ..Coded::of(NUMBER) },
-        _ => return None,
+        _ => match based(op, rest, base, value) {
+            Some(coded) => coded,
+            None if is_value => Coded { number: constant(op, rest)?, ..Coded::of(NUMBER) },
+            None => return None,
+        },
     })
+}
+
+/// What is a number after a register, the frame's base or nothing: the last is an address in memory.
+#[inline]
+fn based(op: u8, rest: &[u8], base: FrameBase, value: u32) -> Option<Coded> {
+    match (op, base) {
+        (0x70..=0x8f, _) => {
+            let number = whole_sleb(rest)?;
+            Some(Coded { register: op - 0x70, number, ..Coded::of(BASED + value) })
+        }
+        (0x91, FrameBase::Other) => None,
+        (0x91, FrameBase::Register(register)) => {
+            let number = whole_sleb(rest)?;
+            Some(Coded { register: register & 0x1f, number, ..Coded::of(BASED + value) })
+        }
+        (0x91, _) => Some(Coded { number: whole_sleb(rest)?, ..Coded::of(FRAME + value) }),
+        (0x03, _) => {
+            let number = i64::from_le_bytes(rest.try_into().ok()?);
+            Some(Coded { number, ..Coded::of(MEMORY + value) })
+        }
+        _ => None,
+    }
 }
 
 fn put_verbatim(out: &mut BitWriter, operations: &[u8], context: Context, written: &mut Written) {
