@@ -1,0 +1,251 @@
+//! What is wrong with a script on the kernels, as an editor shows it.
+use crate::definition::{Origin, origin};
+use crate::document::{Document, Language};
+use crate::kernels::Kernels;
+use crate::scan::Scan;
+use crate::settings::Settings;
+use lsp_types::{
+    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Uri,
+};
+use probeidx::cli::project::{self, Project};
+use probeidx::kernels::side_by_side;
+use probeidx::query::Index;
+use probeidx::query::check::grid::{Row, Shared};
+use probeidx::query::check::needs::Need;
+use probeidx::query::check::outcome::{FileOutcome, Finding, Severity, State};
+use probeidx::query::check::{self, Asked, Source};
+use probeidx::query::index::kernel_description::KernelDescription;
+use probeidx::tapset::target::Runtime;
+use probeidx::{Error, Result};
+use std::ops::Range as Bytes;
+use std::sync::Arc;
+
+/// How many findings of a script are shown.
+const MOST: usize = 500;
+/// How many parts of a script that cannot be parsed are left out to check the rest.
+const MOST_BROKEN: usize = 8;
+/// How many definitions of an ambiguous name are shown.
+const MOST_DEFINITIONS: usize = 8;
+
+/// A script on all kernels, and those of its parts that cannot be parsed.
+struct Checked {
+    row: Row,
+    broken: Vec<Error>,
+}
+
+/// The findings of a script.
+///
+/// # Errors
+/// Those of the indexes.
+pub fn findings(document: &Document, uri: &Uri, kernels: &Kernels, settings: &Settings) -> Result<Vec<Diagnostic>> {
+    let opened = kernels.all()?;
+    let Checked { row, broken } = checked(document, &opened, settings);
+    let mut all: Vec<Diagnostic> = broken.iter().map(|error| unread(document, error)).collect();
+    for error in row.outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+        let shown = unread(document, error);
+        if !all.contains(&shown) {
+            all.push(shown);
+        }
+    }
+    let shown = Shown { document, uri, opened: &opened, settings };
+    for found in row.findings() {
+        // Of what is left of a script, nothing is said as a whole.
+        if found.program.is_none() && found.finding.source == "the script" && !broken.is_empty() {
+            continue;
+        }
+        let diagnostic = shown.diagnostic(&row, &found);
+        // Each attach point of a handler finds the same there.
+        if !all.contains(&diagnostic) {
+            all.push(diagnostic);
+        }
+    }
+    all.truncate(MOST);
+    Ok(all)
+}
+
+/// Checks a script on all kernels. A part that cannot be parsed, from one probe to the next, is left out, and the rest is
+/// checked: while something is typed, all else stays as it was.
+fn checked(document: &Document, opened: &[(KernelDescription, Arc<Index>)], settings: &Settings) -> Checked {
+    let mut text = document.text.clone();
+    let mut broken = vec![];
+    let needs = needs(document);
+    loop {
+        let outcomes = outcomes(document, &text, opened, settings);
+        let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
+        let place = failed.and_then(Error::position).filter(|_| broken.len() < MOST_BROKEN);
+        if let (Some(error), Some((line, column))) = (failed, place)
+            && let Some(part) = part(document, &text, document.offset_of(line, column))
+        {
+            broken.push(error.clone());
+            blank(&mut text, part);
+            continue;
+        }
+        let mut rows = [Row { file: document.path.display().to_string(), outcomes }];
+        needs.iter().for_each(|need| need.forgive(&mut rows));
+        let [row] = rows;
+        return Checked { row, broken };
+    }
+}
+
+fn outcomes(
+    document: &Document,
+    text: &str,
+    opened: &[(KernelDescription, Arc<Index>)],
+    settings: &Settings,
+) -> Vec<Result<FileOutcome>> {
+    let asked = Asked {
+        arguments: settings.arguments.clone(),
+        guru: settings.guru,
+        runtime: Runtime::Kernel,
+        systemtap: None,
+    };
+    let source = match Source::of_kind(document.language.kind(), &document.path, text.as_bytes().to_vec()) {
+        Ok(source) => source,
+        Err(error) => return vec![Err(error)],
+    };
+    side_by_side(opened, |(_, index)| {
+        let view = &index.view()?;
+        let definitions = match document.language {
+            Language::SystemTap => check::definitions(view).map_err(|error| index.named(error)),
+            Language::Bpftrace => Err(Error::new(probeidx::ErrorKind::NoIndex, "no tapset is needed")),
+        };
+        source.judge(view, definitions.as_ref(), &asked).map_err(|error| index.named(error))
+    })
+}
+
+/// The alternatives that the script and its project name.
+fn needs(document: &Document) -> Vec<Need> {
+    let project = project::of_file(&document.path).and_then(|file| Project::read(&file).ok());
+    let mut needs = Need::of_text(&document.text).unwrap_or_default();
+    needs.extend(project.into_iter().flat_map(|project| project.needs));
+    needs
+}
+
+/// The part of a script around a byte: from a line that can only start a probe to the next one. None if there is none, or if
+/// it is blank.
+fn part(document: &Document, text: &str, at: usize) -> Option<Bytes<usize>> {
+    let scan = Scan::new(text, document.language);
+    let starts = || scan.starts();
+    // An error at the start of a part is that of the part before it: an end is missing there.
+    let before = starts().filter(|start| *start < at).last().or_else(|| starts().next());
+    let start = if at >= text.trim_end().len() { starts().last() } else { before }?;
+    let end = starts().find(|next| *next > start).unwrap_or(text.len());
+    (!text.get(start..end)?.trim().is_empty()).then_some(start..end)
+}
+
+/// Makes blanks of a part, so that the places of the rest stay.
+fn blank(text: &mut String, part: Bytes<usize>) {
+    let blanks: String = text[part.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
+    text.replace_range(part, &blanks);
+}
+
+/// What cannot be read.
+fn unread(document: &Document, error: &Error) -> Diagnostic {
+    let range = match error.position() {
+        Some((line, column)) => document.range(word(&document.text, document.offset_of(line, column))),
+        None => Range::default(),
+    };
+    let hint = error.remedy().map_or(String::new(), |hint| format!("; {hint}"));
+    Diagnostic {
+        range,
+        severity: Some(DiagnosticSeverity::ERROR),
+        code: Some(NumberOrString::String(error.kind().name().to_owned())),
+        source: Some("probeidx".to_owned()),
+        message: format!("{}{hint}", error.message()),
+        ..Diagnostic::default()
+    }
+}
+
+struct Shown<'a> {
+    document: &'a Document,
+    uri: &'a Uri,
+    opened: &'a [(KernelDescription, Arc<Index>)],
+    settings: &'a Settings,
+}
+
+impl Shown<'_> {
+    fn diagnostic(&self, row: &Row, found: &Shared<'_>) -> Diagnostic {
+        let finding = found.finding;
+        let range = self.range(row, found);
+        let mut message = finding.reason.clone();
+        if let Some(path) = &finding.path {
+            message = format!("{}:{}:{}: {message}", path.display(), finding.line, finding.column);
+        }
+        if let Some(errno) = finding.errno {
+            message.push_str(&format!(" ({errno})"));
+        }
+        if !finding.instead.is_empty() {
+            message.push_str(&format!("; instead: {}", finding.instead.join(", ")));
+        }
+        if found.kernels.len() as usize != self.opened.len() {
+            let named = found.kernels.iter().filter_map(|at| Some(self.opened.get(at as usize)?.0.id.release.clone()));
+            message.push_str(&format!("; on {}", named.collect::<Vec<_>>().join(", ")));
+        }
+        let related = self.related(range, finding, found);
+        Diagnostic {
+            range,
+            severity: Some(match finding.severity {
+                Severity::Error => DiagnosticSeverity::ERROR,
+                Severity::Warning => DiagnosticSeverity::WARNING,
+                Severity::Note if finding.guarded => DiagnosticSeverity::HINT,
+                Severity::Note => DiagnosticSeverity::INFORMATION,
+            }),
+            code: Some(NumberOrString::String(finding.state.name().to_owned())),
+            source: Some("probeidx".to_owned()),
+            message,
+            related_information: (!related.is_empty()).then_some(related),
+            ..Diagnostic::default()
+        }
+    }
+
+    /// What a finding is about. What is in another file is shown at the probe that leads there.
+    fn range(&self, row: &Row, found: &Shared<'_>) -> Range {
+        let (document, finding) = (self.document, found.finding);
+        let outcomes = row.outcomes.iter().filter_map(|outcome| outcome.as_ref().ok());
+        let mut programs = outcomes.flat_map(|outcome| &outcome.programs);
+        let program = programs.find(|program| Some(&*program.name) == found.program);
+        let is_elsewhere = finding.path.is_some() || finding.line == 0;
+        let (line, column, source) = match program.filter(|_| is_elsewhere) {
+            Some(program) => (program.line, program.column, program.name.as_str()),
+            None if is_elsewhere => return Range::default(),
+            None => (finding.line, finding.column, finding.source.as_str()),
+        };
+        let start = document.offset_of(line, column);
+        let rest = document.text.get(start..).unwrap_or_default();
+        // The source of a finding in a handler is its line.
+        match !source.is_empty() && rest.starts_with(source) {
+            true => document.range(start..start + source.len()),
+            false => document.range(word(&document.text, start)),
+        }
+    }
+
+    /// Where the definitions of an ambiguous name are.
+    fn related(&self, range: Range, finding: &Finding, found: &Shared<'_>) -> Vec<DiagnosticRelatedInformation> {
+        let name = match finding.state {
+            State::Ambiguous => finding.source.rsplit(['"', ':']).find(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_')),
+            _ => None,
+        };
+        let index = found.kernels.iter().next().and_then(|at| self.opened.get(at as usize));
+        let (Some(name), Some((_, index))) = (name, index) else { return vec![] };
+        let Ok(kernel) = index.lookup() else { return vec![] };
+        let functions = kernel.functions(name.as_bytes()).take(MOST_DEFINITIONS);
+        let related = functions.map(|function| {
+            let Origin { text, location } = origin(kernel.view(), &function, self.settings.source.as_deref());
+            let location = location.unwrap_or_else(|| Location { uri: self.uri.clone(), range });
+            DiagnosticRelatedInformation { location, message: format!("defined at {text}") }
+        });
+        related.collect()
+    }
+}
+
+/// The word at a byte; one character if there is none.
+fn word(text: &str, start: usize) -> Bytes<usize> {
+    let rest = text.get(start..).unwrap_or_default();
+    let marks = rest.len() - rest.trim_start_matches(['$', '@']).len();
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let end = rest[marks..].find(|c| !is_of_word(c)).map_or(rest.len(), |end| marks + end);
+    match end {
+        0 => start..start + rest.chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8),
+        end => start..start + end,
+    }
+}
