@@ -36,7 +36,13 @@ impl Checker {
     pub fn start(kernels: Arc<Kernels>, settings: Settings, send: Send) -> Self {
         let (jobs, waiting) = channel();
         let versions = Arc::<Mutex<HashMap<Uri, i32>>>::default();
-        let worker = Worker { kernels, settings, send: Arc::clone(&send), versions: Arc::clone(&versions), said: HashSet::new() };
+        let worker = Worker {
+            kernels,
+            settings,
+            send: Arc::clone(&send),
+            versions: Arc::clone(&versions),
+            said: HashSet::new(),
+        };
         // Never joined: a long check does not keep the editor from leaving.
         std::thread::spawn(move || worker.work(&waiting));
         Self { jobs, versions, send }

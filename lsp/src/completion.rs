@@ -5,11 +5,11 @@ use crate::kernels::Kernels;
 use crate::points::{self, KINDS, Of};
 use crate::scan::{Place, Scan};
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, TextEdit};
+use probeidx::Pattern;
 use probeidx::cli::complete::{Candidate, alias, argument, bounded, member, point};
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::spec::{self, TraceSpec};
 use probeidx::query::types::stap_spelling::spell;
-use probeidx::Pattern;
 use probeidx_format::View;
 use std::ops::Range;
 
@@ -85,15 +85,21 @@ pub fn completions(document: &Document, at: usize, kernels: &Kernels) -> Complet
 }
 
 /// An item that replaces the last word of what is typed: what is before it stays, as each editor has its own idea of a word.
-fn item(document: &Document, typed: Range<usize>, kind: CompletionItemKind, candidate: &Candidate) -> Option<CompletionItem> {
+fn item(
+    document: &Document,
+    typed: Range<usize>,
+    kind: CompletionItemKind,
+    candidate: &Candidate,
+) -> Option<CompletionItem> {
     let before = document.text.get(typed.clone())?;
-    let word = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |end| {
-        end + before[end..].chars().next().map_or(1, char::len_utf8)
-    });
+    let word = before
+        .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+        .map_or(0, |end| end + before[end..].chars().next().map_or(1, char::len_utf8));
     let new = candidate.text.get(word..)?;
     // An editor may have closed what the candidate closes.
     let after = document.text.get(typed.end..)?;
-    let closed = ["\")", "\"", ")"].into_iter().find(|close| new.ends_with(close) && after.starts_with(close));
+    let closed =
+        ["\")", "\"", ")"].into_iter().find(|close| new.ends_with(close) && after.starts_with(close));
     let end = typed.end + closed.map_or(0, str::len);
     let label = new.trim_end_matches("\")").to_owned();
     let is_group = candidate.about == "…";
@@ -124,7 +130,10 @@ fn of_point(view: &View<'_>, scan: &Scan, language: Language, typed: Range<usize
                 let kinds = KINDS.iter().filter(|kind| kind.name().starts_with(text));
                 let mut candidates: Vec<Candidate> =
                     kinds.map(|kind| candidate(format!("{}:", kind.name()), kind.about)).collect();
-                candidates.extend(known(&[("BEGIN", "when the script starts"), ("END", "when the script ends")], text));
+                candidates.extend(known(
+                    &[("BEGIN", "when the script starts"), ("END", "when the script ends")],
+                    text,
+                ));
                 return found(CompletionItemKind::KEYWORD, candidates);
             };
             let head = &text[..text.len() - rest.len()];
@@ -150,14 +159,21 @@ fn of_point(view: &View<'_>, scan: &Scan, language: Language, typed: Range<usize
 fn raw_tracepoints(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     let names = tracepoint::all(view).filter(|event| !event.is_system_call());
     let names = names.filter_map(|event| std::str::from_utf8(event.name()).ok());
-    names.filter(|name| name.starts_with(typed)).map(|name| candidate(name.to_owned(), "tracepoint")).collect()
+    names
+        .filter(|name| name.starts_with(typed))
+        .map(|name| candidate(name.to_owned(), "tracepoint"))
+        .collect()
 }
 
 /// Iterators have their contexts in structs of such names (`DEFINE_BPF_ITER_FUNC`, include/linux/bpf.h).
 fn iterators(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     const HEAD: &str = "struct bpf_iter__";
     let types = member::types(view, &format!("{HEAD}{typed}")).into_iter();
-    types.filter_map(|found| Some(candidate(found.text.strip_prefix(HEAD)?.trim_end_matches('.').to_owned(), "iterator"))).collect()
+    types
+        .filter_map(|found| {
+            Some(candidate(found.text.strip_prefix(HEAD)?.trim_end_matches('.').to_owned(), "iterator"))
+        })
+        .collect()
 }
 
 /// A handler of some probe points.
@@ -255,7 +271,9 @@ impl Handler<'_> {
                 Of::Trampoline | Of::TrampolineReturn => {
                     let name = rest.rsplit(':').next().unwrap_or_default();
                     let kernel = probeidx::Lookup::new(*self.view);
-                    for place in kernel.functions(name.as_bytes()).filter_map(|function| function.placements().next()) {
+                    for place in
+                        kernel.functions(name.as_bytes()).filter_map(|function| function.placements().next())
+                    {
                         for variable in place.variables().filter(|variable| variable.is_parameter()) {
                             add(variable.name(), variable.type_of().map_or(String::new(), |of| of.spelled()));
                         }
@@ -264,7 +282,8 @@ impl Handler<'_> {
                 Of::Tracepoint => {
                     for event in self.events(rest) {
                         for field in event.fields().into_iter().flat_map(|fields| fields.iter()) {
-                            let about = String::from_utf8_lossy(self.view.string(field.type_name)).into_owned();
+                            let about =
+                                String::from_utf8_lossy(self.view.string(field.type_name)).into_owned();
                             add(self.view.string(field.name), about);
                         }
                     }
@@ -287,7 +306,8 @@ impl Handler<'_> {
     fn events(&self, written: &str) -> Vec<Tracepoint<'_>> {
         let Some((system, event)) = written.split_once(':') else { return vec![] };
         let (Ok(system), Ok(event)) = (Pattern::new(system), Pattern::new(event)) else { return vec![] };
-        tracepoint::matching(self.view, &TraceSpec { system: Some(system), event, with_system_calls: true }).collect()
+        tracepoint::matching(self.view, &TraceSpec { system: Some(system), event, with_system_calls: true })
+            .collect()
     }
 }
 
@@ -303,7 +323,11 @@ fn replaced(found: Vec<Candidate>, step: &str, before: &str) -> Vec<Candidate> {
 }
 
 fn known(words: &[(&str, &str)], typed: &str) -> Vec<Candidate> {
-    words.iter().filter(|(word, _)| word.starts_with(typed)).map(|(word, about)| candidate((*word).to_owned(), about)).collect()
+    words
+        .iter()
+        .filter(|(word, _)| word.starts_with(typed))
+        .map(|(word, about)| candidate((*word).to_owned(), about))
+        .collect()
 }
 
 fn candidate(text: String, about: &str) -> Candidate {

@@ -1,8 +1,8 @@
 //! Where things are defined, as far as their source is on this machine.
-use crate::points;
-use crate::scan::Scan;
 use crate::document::{Document, Language};
 use crate::kernels::Kernels;
+use crate::points;
+use crate::scan::Scan;
 use lsp_types::{Location, Position, Range, Uri};
 use probeidx::cli::source::Places;
 use probeidx::lookup::Function;
@@ -35,7 +35,12 @@ pub fn origin(view: &View<'_>, function: &Function<'_>, source: Option<&Path>) -
 }
 
 /// The definitions of what is at a byte of a script: the functions that a probe point names, the aliases of tapsets.
-pub fn definitions(document: &Document, at: usize, kernels: &Kernels, source: Option<&Path>) -> Vec<Location> {
+pub fn definitions(
+    document: &Document,
+    at: usize,
+    kernels: &Kernels,
+    source: Option<&Path>,
+) -> Vec<Location> {
     let scan = Scan::new(&document.text, document.language);
     let Some(range) = scan.point_at(at) else { return vec![] };
     let Some(written) = points::spec(&scan.text[range], document.language) else { return vec![] };
@@ -49,11 +54,15 @@ pub fn definitions(document: &Document, at: usize, kernels: &Kernels, source: Op
             found.extend(functions.filter_map(|function| origin(kernel.view(), &function, source).location));
         }
     }
-    if found.is_empty() && document.language == Language::SystemTap
+    if found.is_empty()
+        && document.language == Language::SystemTap
         && let Ok(definitions) = Definitions::of_index(kernel.view())
     {
         let aliases = definitions.alias(&written).take(MOST);
-        found.extend(aliases.filter_map(|alias| location(definitions.path(alias.body.place.file), alias.body.place.line)));
+        found
+            .extend(aliases.filter_map(|alias| {
+                location(definitions.path(alias.body.place.file), alias.body.place.line)
+            }));
     }
     found.dedup();
     found

@@ -101,7 +101,9 @@ impl Document {
         let column = column.saturating_sub(1) as usize;
         let within = match self.language {
             Language::SystemTap => text.char_indices().nth(column).map_or(text.len(), |(at, _)| at),
-            Language::Bpftrace => (0..=column.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0),
+            Language::Bpftrace => {
+                (0..=column.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+            }
         };
         start + within
     }
@@ -118,7 +120,9 @@ mod tests {
     #[test]
     fn positions_count_utf_16() {
         let document = document("a\n😀é b\r\nlast");
-        for (offset, line, character) in [(0, 0, 0), (1, 0, 1), (2, 1, 0), (6, 1, 2), (8, 1, 3), (9, 1, 4), (12, 2, 0), (16, 2, 4)] {
+        for (offset, line, character) in
+            [(0, 0, 0), (1, 0, 1), (2, 1, 0), (6, 1, 2), (8, 1, 3), (9, 1, 4), (12, 2, 0), (16, 2, 4)]
+        {
             let position = Position { line, character };
             assert_eq!(document.position(offset), position, "{offset}");
             assert_eq!(document.offset(position), offset, "{offset}");
@@ -143,8 +147,13 @@ mod tests {
     #[test]
     fn changes_replace_a_range_or_all() {
         let mut document = document("ab\ncd");
-        let range = Range { start: Position { line: 0, character: 1 }, end: Position { line: 1, character: 1 } };
-        let change = |range, text: &str| TextDocumentContentChangeEvent { range, range_length: None, text: text.to_owned() };
+        let range =
+            Range { start: Position { line: 0, character: 1 }, end: Position { line: 1, character: 1 } };
+        let change = |range, text: &str| TextDocumentContentChangeEvent {
+            range,
+            range_length: None,
+            text: text.to_owned(),
+        };
         document.change(change(Some(range), "😀"));
         assert_eq!(document.text, "a😀d");
         document.change(change(None, "new"));

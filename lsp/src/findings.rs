@@ -37,7 +37,12 @@ struct Checked {
 ///
 /// # Errors
 /// Those of the indexes.
-pub fn findings(document: &Document, uri: &Uri, kernels: &Kernels, settings: &Settings) -> Result<Vec<Diagnostic>> {
+pub fn findings(
+    document: &Document,
+    uri: &Uri,
+    kernels: &Kernels,
+    settings: &Settings,
+) -> Result<Vec<Diagnostic>> {
     let opened = kernels.all()?;
     let Checked { row, broken } = checked(document, &opened, settings);
     let mut all: Vec<Diagnostic> = broken.iter().map(|error| unread(document, error)).collect();
@@ -135,7 +140,8 @@ fn part(document: &Document, text: &str, at: usize) -> Option<Bytes<usize>> {
 
 /// Makes blanks of a part, so that the places of the rest stay.
 fn blank(text: &mut String, part: Bytes<usize>) {
-    let blanks: String = text[part.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
+    let blanks: String =
+        text[part.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
     text.replace_range(part, &blanks);
 }
 
@@ -178,7 +184,10 @@ impl Shown<'_> {
             message.push_str(&format!("; instead: {}", finding.instead.join(", ")));
         }
         if found.kernels.len() as usize != self.opened.len() {
-            let named = found.kernels.iter().filter_map(|at| Some(self.opened.get(at as usize)?.0.id.release.clone()));
+            let named = found
+                .kernels
+                .iter()
+                .filter_map(|at| Some(self.opened.get(at as usize)?.0.id.release.clone()));
             message.push_str(&format!("; on {}", named.collect::<Vec<_>>().join(", ")));
         }
         let related = self.related(range, finding, found);
@@ -220,9 +229,17 @@ impl Shown<'_> {
     }
 
     /// Where the definitions of an ambiguous name are.
-    fn related(&self, range: Range, finding: &Finding, found: &Shared<'_>) -> Vec<DiagnosticRelatedInformation> {
+    fn related(
+        &self,
+        range: Range,
+        finding: &Finding,
+        found: &Shared<'_>,
+    ) -> Vec<DiagnosticRelatedInformation> {
         let name = match finding.state {
-            State::Ambiguous => finding.source.rsplit(['"', ':']).find(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_')),
+            State::Ambiguous => finding
+                .source
+                .rsplit(['"', ':'])
+                .find(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_')),
             _ => None,
         };
         let index = found.kernels.iter().next().and_then(|at| self.opened.get(at as usize));

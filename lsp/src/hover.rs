@@ -5,7 +5,6 @@ use crate::kernels::{Kernels, Said};
 use crate::points;
 use crate::scan::{Place, Scan};
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
-use probeidx::cli::complete::member;
 use probeidx::query::index::kernel_description::KernelDescription;
 use serde_json::json;
 use std::ops::Range;
@@ -34,7 +33,8 @@ pub fn hover(document: &Document, at: usize, kernels: &Kernels) -> Option<Hover>
             let text = &scan.text[body.clone()];
             let last = expression::last(text);
             let range = body.start + last.start..body.start + last.end;
-            let specs = points.into_iter().filter_map(|range| points::spec(&scan.text[range], document.language));
+            let specs =
+                points.into_iter().filter_map(|range| points::spec(&scan.text[range], document.language));
             let said = explain.value(&text[last], text, specs.collect(), document.language)?;
             (range, vec![said])
         }
@@ -48,24 +48,24 @@ struct Explain<'a> {
 }
 
 impl Explain<'_> {
-    /// A probe point: its prototype as SystemTap lists it, and each place with its verdicts.
+    /// A probe point: each place with its verdicts and parameters; of one with wildcards, what it stands for.
     fn point(&self, spec: &str, language: Language) -> Vec<Said> {
         let ask = |method, params| self.kernels.said(self.kernel, method, params, MOST);
         let mut parts = vec![];
         if language == Language::SystemTap && !spec.contains('(') {
             parts.push(ask("tapset", json!({ "patterns": [spec] })));
         }
-        parts.push(ask("find", json!({"patterns": [spec.trim_end_matches("%return")], "args": true})));
-        parts.push(ask("resolve", json!({ "spec": spec })));
+        parts.push(match spec.contains(['*', '?']) {
+            true => ask("find", json!({ "patterns": [spec] })),
+            false => ask("resolve", json!({ "spec": spec })),
+        });
         parts
     }
 
     /// What a handler reads.
     fn value(&self, expression: &str, body: &str, specs: Vec<String>, language: Language) -> Option<Said> {
         let ask = |method, params| Some(self.kernels.said(self.kernel, method, params, MOST));
-        let is_member = member::split(expression).is_some();
         match expression::root(expression, body) {
-            Some(Root::Type(path)) if is_member => ask("type", json!({ "name": path })),
             Some(Root::Type(path)) => ask("type", json!({ "name": path })),
             Some(Root::Argument(path)) if !path.is_empty() => {
                 ask("resolve", json!({"spec": specs.first()?, "args": [path]}))
@@ -80,7 +80,12 @@ impl Explain<'_> {
     }
 }
 
-fn shown(document: &Document, range: Range<usize>, kernel: &KernelDescription, parts: &[Said]) -> Option<Hover> {
+fn shown(
+    document: &Document,
+    range: Range<usize>,
+    kernel: &KernelDescription,
+    parts: &[Said],
+) -> Option<Hover> {
     let mut text = String::new();
     for Said { lines, is_cut } in parts.iter().filter(|part| !part.lines.is_empty()) {
         let more = if *is_cut { "\n…" } else { "" };

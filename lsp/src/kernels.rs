@@ -49,9 +49,13 @@ impl Kernels {
         params["json"] = false.into();
         params["kernel"] = kernel.id.release.clone().into();
         let line = json!({"id": 0, "method": method, "params": params, "limit": most}).to_string();
-        let Ok(request) = Request::parse(line.as_bytes()) else { return Said { lines: vec![], is_cut: false } };
+        let Ok(request) = Request::parse(line.as_bytes()) else {
+            return Said { lines: vec![], is_cut: false };
+        };
         let answer = self.answers.lines(&request);
-        let items = answer.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(ITEM)?.strip_suffix(b"}"));
+        let items = answer
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| line.strip_prefix(ITEM)?.strip_suffix(b"}"));
         let lines: Vec<String> = items.filter_map(|item| serde_json::from_slice(item).ok()).collect();
         Said { is_cut: lines.len() == most, lines }
     }

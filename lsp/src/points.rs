@@ -35,8 +35,16 @@ const fn kind(names: &'static [&'static str], of: Of, about: &'static str) -> Ki
 pub static KINDS: [Kind; 16] = [
     kind(&["kprobe", "k"], Of::Entry, "the entry of a kernel function"),
     kind(&["kretprobe", "kr"], Of::Return, "the return from a kernel function"),
-    kind(&["fentry", "kfunc", "f"], Of::Trampoline, "the entry of a kernel function, with its arguments by name"),
-    kind(&["fexit", "kretfunc", "fr"], Of::TrampolineReturn, "the return from a kernel function, with its arguments by name"),
+    kind(
+        &["fentry", "kfunc", "f"],
+        Of::Trampoline,
+        "the entry of a kernel function, with its arguments by name",
+    ),
+    kind(
+        &["fexit", "kretfunc", "fr"],
+        Of::TrampolineReturn,
+        "the return from a kernel function, with its arguments by name",
+    ),
     kind(&["tracepoint", "t"], Of::Tracepoint, "an event of the kernel"),
     kind(&["rawtracepoint", "rt"], Of::RawTracepoint, "a tracepoint, with the arguments of its prototype"),
     kind(&["uprobe", "u"], Of::Other, "a function of a program"),
@@ -75,7 +83,8 @@ pub fn spec(point: &str, language: Language) -> Option<String> {
         Language::SystemTap => {
             let point = point.trim_end_matches(|c: char| matches!(c, '?' | '!') || c.is_whitespace());
             let is_of_user = point.starts_with("process") || point.starts_with("timer");
-            (!point.is_empty() && !is_of_user && !matches!(point, "begin" | "end" | "error" | "never")).then(|| point.to_owned())
+            (!point.is_empty() && !is_of_user && !matches!(point, "begin" | "end" | "error" | "never"))
+                .then(|| point.to_owned())
         }
         Language::Bpftrace => {
             let (kind, rest) = split(point)?;

@@ -40,7 +40,11 @@ impl Scan {
     /// What surrounds a byte.
     pub fn place(&self, at: usize) -> Place {
         // The end of a line comment still belongs to it.
-        if self.hidden.iter().any(|range| range.start < at && at <= range.end && !(at == range.end && self.is_closed(range))) {
+        if self
+            .hidden
+            .iter()
+            .any(|range| range.start < at && at <= range.end && !(at == range.end && self.is_closed(range)))
+        {
             return Place::Elsewhere;
         }
         let Some(before) = self.text.get(..at) else { return Place::Elsewhere };
@@ -72,7 +76,9 @@ impl Scan {
                     }
                 }
                 b';' if state.depth == 0 => state.item = offset + 1,
-                b'\n' if state.depth == 0 && self.ends_item(&before[state.item..offset]) => state.item = offset + 1,
+                b'\n' if state.depth == 0 && self.ends_item(&before[state.item..offset]) => {
+                    state.item = offset + 1
+                }
                 _ => {}
             }
         }
@@ -124,7 +130,8 @@ impl Scan {
             Language::SystemTap => matches!(word.as_str(), "probe" | "function" | "global" | "private"),
             Language::Bpftrace => {
                 matches!(word.as_str(), "BEGIN" | "END")
-                    || crate::points::KINDS.iter().any(|kind| kind.is(&word)) && line[word.len()..].starts_with(':')
+                    || crate::points::KINDS.iter().any(|kind| kind.is(&word))
+                        && line[word.len()..].starts_with(':')
             }
         }
     }
@@ -134,7 +141,8 @@ impl Scan {
         let item = item.trim_start();
         match self.language {
             Language::SystemTap => {
-                let declares = ["global", "private", "@define", "%("].iter().any(|word| item.starts_with(word));
+                let declares =
+                    ["global", "private", "@define", "%("].iter().any(|word| item.starts_with(word));
                 declares && !item.trim_end().ends_with(',')
             }
             Language::Bpftrace => item.starts_with('#'),
@@ -208,7 +216,8 @@ struct State {
 /// Whether a point of bpftrace may have a path, where `/` is no predicate.
 fn takes_path(point: &str) -> bool {
     let kind = point.trim_start().split(':').next().unwrap_or_default();
-    matches!(kind, "uprobe" | "u" | "uretprobe" | "ur" | "usdt" | "U") && !point.trim_start().contains(char::is_whitespace)
+    matches!(kind, "uprobe" | "u" | "uretprobe" | "ur" | "usdt" | "U")
+        && !point.trim_start().contains(char::is_whitespace)
 }
 
 /// The comments of a script, and its C code.
@@ -216,7 +225,8 @@ fn hidden(text: &str, language: Language) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = vec![];
     let mut at = 0;
-    let end_of = |from: usize, mark: &str| text[from..].find(mark).map_or(text.len(), |end| from + end + mark.len());
+    let end_of =
+        |from: usize, mark: &str| text[from..].find(mark).map_or(text.len(), |end| from + end + mark.len());
     let line_end = |from: usize| text[from..].find('\n').map_or(text.len(), |end| from + end);
     while at < bytes.len() {
         let rest = &bytes[at..];
@@ -284,7 +294,10 @@ mod tests {
         assert_eq!(at("probe a, b.c|\n{ }"), "point b.c");
         assert_eq!(at("probe x = kernel.function(\"a\"),\n  kernel.f|"), "point kernel.f");
         assert_eq!(at("probe a { x = $f| }"), "handler of a: x = $f");
-        assert_eq!(at("probe a.b(\"x,y\"), c ? { if (x) { y| } }"), "handler of a.b(\"x,y\") and c ?: if (x) { y");
+        assert_eq!(
+            at("probe a.b(\"x,y\"), c ? { if (x) { y| } }"),
+            "handler of a.b(\"x,y\") and c ?: if (x) { y"
+        );
         assert_eq!(at("function f() { x| }"), "handler of : x");
         assert_eq!(at("# probe |"), "-");
         assert_eq!(at("%{ int x| %}"), "-");
@@ -312,8 +325,16 @@ mod tests {
     #[test]
     fn whole_points() {
         for (text, language, whole) in [
-            ("probe kernel.fun|ction(\"vfs_read\").return ? {", Language::SystemTap, "kernel.function(\"vfs_read\").return"),
-            ("probe kernel.function(\"vfs|_read@a b\"), x", Language::SystemTap, "kernel.function(\"vfs_read@a b\")"),
+            (
+                "probe kernel.fun|ction(\"vfs_read\").return ? {",
+                Language::SystemTap,
+                "kernel.function(\"vfs_read\").return",
+            ),
+            (
+                "probe kernel.function(\"vfs|_read@a b\"), x",
+                Language::SystemTap,
+                "kernel.function(\"vfs_read@a b\")",
+            ),
             ("kprobe:v|fs_read /x/ {", Language::Bpftrace, "kprobe:vfs_read"),
             ("kprobe:a,|kprobe:b{", Language::Bpftrace, "kprobe:b"),
         ] {
@@ -328,8 +349,14 @@ mod tests {
     #[test]
     fn nothing_panics_while_typing() {
         let scripts = [
-            ("probe kernel.function(\"vfs_*\") ? if (x) { /* é */ printf(\"%s\\n\", $file->f_path) } # ende\nglobal x", Language::SystemTap),
-            ("#!/usr/bin/bpftrace\nkprobe:f /args.x == \"é\"/ { @[(struct f *)arg0] = 1; } // ende\nuprobe:/a:b", Language::Bpftrace),
+            (
+                "probe kernel.function(\"vfs_*\") ? if (x) { /* é */ printf(\"%s\\n\", $file->f_path) } # ende\nglobal x",
+                Language::SystemTap,
+            ),
+            (
+                "#!/usr/bin/bpftrace\nkprobe:f /args.x == \"é\"/ { @[(struct f *)arg0] = 1; } // ende\nuprobe:/a:b",
+                Language::Bpftrace,
+            ),
         ];
         for (text, language) in scripts {
             for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {

@@ -8,14 +8,16 @@ use crate::kernels::Kernels;
 use crate::settings::Settings;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{
-    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Notification as _, ShowMessage,
+    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Notification as _,
+    ShowMessage,
 };
 use lsp_types::request::{Completion, GotoDefinition, HoverRequest, Request as _};
 use lsp_types::{
-    CompletionOptions, CompletionParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, GotoDefinitionParams, GotoDefinitionResponse, HoverParams, HoverProviderCapability, InitializeParams,
-    InitializeResult, MessageType, OneOf, PositionEncodingKind, ServerCapabilities, ServerInfo, ShowMessageParams,
-    TextDocumentPositionParams, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri,
+    CompletionOptions, CompletionParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, GotoDefinitionParams, GotoDefinitionResponse,
+    HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, MessageType, OneOf,
+    PositionEncodingKind, ServerCapabilities, ServerInfo, ShowMessageParams, TextDocumentPositionParams,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri,
 };
 use probeidx::cli::args::Lsp;
 use probeidx::cli::config::Config;
@@ -115,10 +117,14 @@ impl Server {
         let Request { id, method, params } = request;
         let answered = match method.as_str() {
             Completion::METHOD => serde_json::from_value(params).map(|params: CompletionParams| {
-                self.at(&params.text_document_position, |document, at| completions(document, at, &self.kernels))
+                self.at(&params.text_document_position, |document, at| {
+                    completions(document, at, &self.kernels)
+                })
             }),
             HoverRequest::METHOD => serde_json::from_value(params).map(|params: HoverParams| {
-                self.at(&params.text_document_position_params, |document, at| hover(document, at, &self.kernels))
+                self.at(&params.text_document_position_params, |document, at| {
+                    hover(document, at, &self.kernels)
+                })
             }),
             GotoDefinition::METHOD => serde_json::from_value(params).map(|params: GotoDefinitionParams| {
                 self.at(&params.text_document_position_params, |document, at| {
@@ -127,7 +133,11 @@ impl Server {
                 })
             }),
             _ => {
-                return Response::new_err(id, ErrorCode::MethodNotFound as i32, format!("{method} is not answered"));
+                return Response::new_err(
+                    id,
+                    ErrorCode::MethodNotFound as i32,
+                    format!("{method} is not answered"),
+                );
             }
         };
         match answered {
@@ -152,13 +162,17 @@ impl Server {
         let Notification { method, params } = notification;
         match method.as_str() {
             DidOpenTextDocument::METHOD => {
-                if let Ok(DidOpenTextDocumentParams { text_document: opened }) = serde_json::from_value(params) {
-                    let document = Document::new(&opened.uri, &opened.language_id, opened.version, opened.text);
+                if let Ok(DidOpenTextDocumentParams { text_document: opened }) =
+                    serde_json::from_value(params)
+                {
+                    let document =
+                        Document::new(&opened.uri, &opened.language_id, opened.version, opened.text);
                     self.changed(opened.uri, document);
                 }
             }
             DidChangeTextDocument::METHOD => {
-                let Ok(DidChangeTextDocumentParams { text_document: about, content_changes }) = serde_json::from_value(params)
+                let Ok(DidChangeTextDocumentParams { text_document: about, content_changes }) =
+                    serde_json::from_value(params)
                 else {
                     return;
                 };

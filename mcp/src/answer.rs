@@ -14,10 +14,10 @@ pub fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "items": {"type": "array", "description": "The answers: with form json the objects that the command line prints with --json; with form text its lines"},
-            "notes": {"type": "array", "items": {"type": "string"}, "description": "Warnings, and the nearest names where nothing matches"},
-            "more": {"type": "integer", "description": format!("How many items were left out after these, counted to {COUNTED}")},
-            "next_skip": {"type": ["integer", "null"], "description": "What to pass as skip for the next items; null if there are none"},
+            "items": {"type": "array"},
+            "notes": {"type": "array", "items": {"type": "string"}},
+            "more": {"type": "integer", "description": "How many items were left out after these"},
+            "next_skip": {"type": ["integer", "null"], "description": "skip for the next items"},
         },
         "required": ["items", "notes", "more", "next_skip"],
     })

@@ -34,7 +34,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Answers until the client closes stdin.
 fn serve(config: &Config) -> Result<Outcome> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| failed(&error))?;
     let server = Server::new(config);
     let ended = runtime.block_on(async {

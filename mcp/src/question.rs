@@ -5,6 +5,8 @@ use probeidx::{Error, ErrorKind, Result};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
+/// How many lines an answer in text has if no limit is asked for.
+const USUAL_LINES: u64 = 200;
 /// The largest number of items of an answer.
 pub const MOST_ITEMS: u64 = 500;
 /// How many items more are counted than an answer has.
@@ -27,7 +29,7 @@ impl Question {
     pub fn new(tool: &Tool, arguments: JsonObject) -> Result<Self> {
         let mut request = Map::new();
         let mut params = Map::new();
-        let (mut skip, mut limit, mut is_text) = (0, tool.usual_limit, false);
+        let (mut skip, mut limit, mut is_text) = (0, None, false);
         for (name, value) in arguments {
             if value.is_null() {
                 continue;
@@ -41,7 +43,7 @@ impl Question {
             match (parameter.takes, &value) {
                 (Takes::Count, _) => {
                     let count = value.as_u64().ok_or_else(|| expected("a number from 0 on"))?;
-                    if name == "limit" { limit = count } else { skip = count }
+                    if name == "limit" { limit = Some(count) } else { skip = count }
                 }
                 (Takes::Form, _) => match value.as_str() {
                     Some("json") => {}
@@ -53,6 +55,14 @@ impl Question {
                 }
                 (Takes::Kernel, Value::String(named)) if named.contains('/') && is_path(named) => {
                     return Err(expected("the release of a kernel, not a file"));
+                }
+                (Takes::OneOf(values), _) if !value.as_str().is_some_and(|value| values.contains(&value)) => {
+                    return Err(expected(&format!("one of {}", values.join(", "))));
+                }
+                // What a tool takes is text.
+                (Takes::OneOf(_), _) => {
+                    is_text |= name == "format";
+                    params.insert(name, value);
                 }
                 (Takes::Text | Takes::Kernel, Value::String(_))
                 | (Takes::Switch, Value::Bool(_))
@@ -80,7 +90,8 @@ impl Question {
         if is_text {
             params.insert("json".to_owned(), false.into());
         }
-        let limit = limit.clamp(1, MOST_ITEMS);
+        let usual = if is_text { USUAL_LINES } else { tool.usual_limit };
+        let limit = limit.unwrap_or(usual).clamp(1, MOST_ITEMS);
         request.insert("id".to_owned(), 0.into());
         request.insert("method".to_owned(), tool.name.into());
         request.insert("params".to_owned(), params.into());

@@ -6,14 +6,14 @@ use probeidx::cli::config::Config;
 use probeidx::cli::exit;
 use probeidx::cli::serve::Answers;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Answers one client. An index is opened by the first question about it, and again when another file has replaced it.
 pub struct Server {
@@ -60,7 +60,8 @@ impl ServerHandler for Server {
             }
         };
         let (answers, theirs) = (Arc::clone(&self.answers), Arc::clone(&question));
-        let answered = tokio::task::spawn_blocking(move || returned(&theirs, &answers.lines(&theirs.request)));
+        let answered =
+            tokio::task::spawn_blocking(move || returned(&theirs, &answers.lines(&theirs.request)));
         let (ended, theirs) = (context.ct, Arc::clone(&question));
         let watcher = tokio::spawn(async move {
             ended.cancelled().await;

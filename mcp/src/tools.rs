@@ -30,6 +30,8 @@ pub enum Takes {
     /// A kernel, not a file.
     Kernel,
     Switch,
+    /// One of these.
+    OneOf(&'static [&'static str]),
     /// What the command reads from stdin.
     Input,
     /// Which part of the answer: no parameter of the method.
@@ -48,22 +50,19 @@ const fn optional(name: &'static str, takes: Takes, about: &'static str) -> Para
 
 /// What every tool takes besides its own.
 static COMMON: [Parameter; 4] = [
-    KERNEL,
-    optional("limit", Takes::Count, "At most this many items. Each tool has a limit of its own if it is left out"),
-    optional("skip", Takes::Count, "Leave out this many items first: pass next_skip of the answer before"),
+    optional(
+        "kernel",
+        Takes::Kernel,
+        "Release, build id, '*' for all, or A..B. Default: the running kernel if it is indexed, else the only one; see kernels",
+    ),
+    optional("limit", Takes::Count, "At most so many items; of text, lines, by default 200"),
+    optional("skip", Takes::Count, "Leave out so many items first: next_skip of the answer before"),
     optional(
         "form",
         Takes::Form,
-        "text: lines as the command line prints them for people, which are shorter; limit and skip then count lines. json: objects",
+        "json: objects, as --json prints them. text: lines, as people read them, which are shorter",
     ),
 ];
-
-const KERNEL: Parameter = optional(
-    "kernel",
-    Takes::Kernel,
-    "The kernel to ask: a release such as 6.1.0-56-cloud-amd64, a build id, '*' for all that are indexed, or a range A..B. \
-     Left out, it is the running kernel if that is indexed, else the only one there is; the tool kernels lists them",
-);
 
 const SPEC: &str = "A probe point: NAME, NAME@FILE, NAME@FILE:LINE, @FILE:LINE, NAME:RELATIVE_LINE, NAME+OFFSET, \
     NAME%return, MODULE:NAME (NAME and FILE take * ? [..]); or as SystemTap writes it: kernel.function(\"vfs_read\").return, \
@@ -76,11 +75,19 @@ pub static TOOLS: [Tool; 14] = [
         title: "List probe points",
         about: "Lists the probe points of a Linux kernel that match patterns: functions, inlined ones too, of vmlinux and of \
             modules, statements, tracepoints, SystemTap aliases. Use it when a name is not known exactly, or to see whether it \
-            exists; an empty answer comes with the nearest names. For whether a probe works there, call resolve.",
+            exists. With form: text an item is one short line. For whether a probe works there, call resolve.",
         own: &[
-            required("patterns", Takes::Texts, "Probe points with wildcards: vfs_*, *@fs/namei.c, kernel.trace(\"sched:*\"), syscall.*"),
+            required(
+                "patterns",
+                Takes::Texts,
+                "Probe points with wildcards: vfs_*, *@fs/namei.c, kernel.trace(\"sched:*\"), syscall.*",
+            ),
             optional("args", Takes::Switch, "Include parameters and their types, as stap -L does"),
-            optional("each", Takes::Switch, "One item for each placement instead of one for each declaration"),
+            optional(
+                "each",
+                Takes::Switch,
+                "One item for each placement instead of one for each declaration",
+            ),
         ],
         usual_limit: 50,
     },
@@ -104,6 +111,13 @@ pub static TOOLS: [Tool; 14] = [
                  and how it is readable",
             ),
             optional("locals", Takes::Switch, "Local variables too, not only parameters"),
+            optional(
+                "format",
+                Takes::OneOf(&["kprobe-events", "stap", "perf", "trace-cmd", "bpftrace", "c"]),
+                "Instead what this tool takes to probe exactly there and to read args: definitions for tracefs, probe points of \
+                 SystemTap, command lines of perf and trace-cmd, a program for bpftrace, a BPF program in C. Lines of text, for \
+                 one kernel",
+            ),
         ],
         usual_limit: 10,
     },
@@ -111,8 +125,12 @@ pub static TOOLS: [Tool; 14] = [
         name: "lines",
         title: "Lines that can be probed",
         about: "Lists the source lines of a function or file that have code, each with its addresses. Use it to choose a line \
-            for a probe inside of a function; then call resolve with NAME@FILE:LINE.",
-        own: &[required("spec", Takes::Text, "NAME, NAME@FILE, or @FILE; also NAME:FIRST-LAST with lines relative to the function")],
+            for a probe inside of a function, with form: text, which is much shorter; then call resolve with NAME@FILE:LINE.",
+        own: &[required(
+            "spec",
+            Takes::Text,
+            "NAME, NAME@FILE, or @FILE; also NAME:FIRST-LAST with lines relative to the function",
+        )],
         usual_limit: 100,
     },
     Tool {
@@ -143,7 +161,11 @@ pub static TOOLS: [Tool; 14] = [
             With form: text the answer is the log itself, which reads best.",
         own: &[
             required("text", Takes::Input, "The log"),
-            optional("base", Takes::Text, "The address of _text of the running kernel, if it is relocated and the log does not say so"),
+            optional(
+                "base",
+                Takes::Text,
+                "The address of _text of the running kernel, if it is relocated and the log does not say so",
+            ),
         ],
         usual_limit: 200,
     },
@@ -154,8 +176,16 @@ pub static TOOLS: [Tool; 14] = [
             one member of it. Call it before reading a member in BPF, bpftrace, SystemTap or a fetch argument: members move and \
             are renamed between kernels. A large struct is one large item: ask for a member, or for form: text.",
         own: &[
-            required("name", Takes::Text, "struct file, task_struct, struct file.f_path.dentry, or task_struct->mm"),
-            optional("users", Takes::Switch, "Instead the functions that take or return the type, or a pointer to it"),
+            required(
+                "name",
+                Takes::Text,
+                "struct file, task_struct, struct file.f_path.dentry, or task_struct->mm",
+            ),
+            optional(
+                "users",
+                Takes::Switch,
+                "Instead the functions that take or return the type, or a pointer to it",
+            ),
         ],
         usual_limit: 40,
     },
@@ -165,7 +195,11 @@ pub static TOOLS: [Tool; 14] = [
         about: "Lists the aliases (or functions, or macros) of SystemTap's tapset library as they are for this kernel: what \
             each alias is defined as, which variables it offers, and where it resolves. Use it when writing a .stp script.",
         own: &[
-            optional("patterns", Takes::Texts, "Names with wildcards: vm.*, syscall.open*, task_*. All if it is left out"),
+            optional(
+                "patterns",
+                Takes::Texts,
+                "Names with wildcards: vm.*, syscall.open*, task_*. All if it is left out",
+            ),
             optional("functions", Takes::Switch, "Functions instead of aliases"),
             optional("macros", Takes::Switch, "Macros instead of aliases"),
         ],
@@ -181,8 +215,16 @@ pub static TOOLS: [Tool; 14] = [
             event-field, helper, …); findings have line, column, reason, and in instead what to write in its place. State \
             undecided means that it cannot be told, never that it works.",
         own: &[
-            required("text", Takes::Input, "The script. Its language is guessed; a first line such as #!/usr/bin/bpftrace or #!/usr/bin/stap decides"),
-            optional("strict", Takes::Switch, "Take partial coverage, and modules that are not indexed, for failures too"),
+            required(
+                "text",
+                Takes::Input,
+                "The script. Its language is guessed; a first line such as #!/usr/bin/bpftrace or #!/usr/bin/stap decides",
+            ),
+            optional(
+                "strict",
+                Takes::Switch,
+                "Take partial coverage, and modules that are not indexed, for failures too",
+            ),
             optional("guru", Takes::Switch, "Guru mode, as stap -g"),
             optional("arg", Takes::Texts, "Arguments of a SystemTap script: $1 and @1, then $2 and @2"),
             optional("need", Takes::Texts, "Programs of which one that works suffices: A|B"),
@@ -198,7 +240,11 @@ pub static TOOLS: [Tool; 14] = [
         own: &[
             required("before", Takes::Kernel, "The release of the older kernel"),
             required("after", Takes::Kernel, "The release of the newer kernel"),
-            optional("pattern", Takes::Text, "Only functions, types and tracepoints of this name, with wildcards: tcp_*"),
+            optional(
+                "pattern",
+                Takes::Text,
+                "Only functions, types and tracepoints of this name, with wildcards: tcp_*",
+            ),
         ],
         usual_limit: 50,
     },
@@ -228,12 +274,24 @@ pub static TOOLS: [Tool; 14] = [
         about: "Lists what a kernel offers to BPF programs: helpers, kfuncs and the program types that may call them, LSM \
             hooks, iterators, struct_ops, types of maps.",
         own: &[
-            required(
-                "what",
-                Takes::Text,
-                "kfuncs, helpers, lsm, iter, struct-ops or maps",
+            optional(
+                "kind",
+                Takes::OneOf(&[
+                    "all",
+                    "kfunc",
+                    "helper",
+                    "lsm",
+                    "iter",
+                    "struct_ops",
+                    "fmod_ret",
+                    "program",
+                    "attach",
+                    "map",
+                ]),
+                "What to list: kfuncs, helpers, LSM hooks, iterators, struct_ops, functions for fmod_ret, types of programs, of \
+                 attachments and of maps; all of them if it is left out",
             ),
-            optional("pattern", Takes::Text, "Only what has this name, with wildcards"),
+            optional("pattern", Takes::Text, "Only what has this name, with wildcards; needs kind"),
         ],
         usual_limit: 50,
     },
@@ -286,7 +344,8 @@ impl Tool {
         let required: Vec<&str> = required.map(|parameter| parameter.name).collect();
         let schema = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
         // A pure question: it reads an index, and the same index answers the same.
-        let annotations = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
+        let annotations =
+            ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
         Described::new(self.name, self.about, Arc::new(object(schema)))
             .with_title(self.title)
             .with_raw_output_schema(Arc::new(object(crate::answer::schema())))
@@ -301,7 +360,10 @@ impl Parameter {
             Takes::Text | Takes::Kernel | Takes::Input => json!({"type": "string", "description": about}),
             Takes::Texts => json!({"type": "array", "items": {"type": "string"}, "description": about}),
             Takes::Switch => json!({"type": "boolean", "default": false, "description": about}),
-            Takes::Form => json!({"type": "string", "enum": ["json", "text"], "default": "json", "description": about}),
+            Takes::OneOf(values) => json!({"type": "string", "enum": values, "description": about}),
+            Takes::Form => {
+                json!({"type": "string", "enum": ["json", "text"], "default": "json", "description": about})
+            }
             Takes::Count if self.name == "limit" => {
                 json!({"type": "integer", "minimum": 1, "maximum": crate::question::MOST_ITEMS, "default": usual_limit, "description": about})
             }
