@@ -10,11 +10,16 @@ use probeidx::cli::complete::{Candidate, alias, argument, bounded, member, point
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::spec::{self, TraceSpec};
 use probeidx::query::types::stap_spelling::spell;
+use probeidx::tapset::Definitions;
 use probeidx_format::View;
 use std::ops::Range;
 
 /// How many items are sent: of more, those that share their beginning are one.
 const MOST: usize = 300;
+
+/// How far aliases are followed, and how many points of each.
+const DEEPEST: usize = 4;
+const MOST_POINTS: usize = 8;
 
 /// The points of SystemTap scripts that no kernel decides (stapprobes(3stap) of SystemTap 4.8).
 const BUILT_IN: [(&str, &str); 8] = [
@@ -101,7 +106,7 @@ fn item(
     let closed =
         ["\")", "\"", ")"].into_iter().find(|close| new.ends_with(close) && after.starts_with(close));
     let end = typed.end + closed.map_or(0, str::len);
-    let label = new.trim_end_matches("\")").to_owned();
+    let label = new.split('"').next().unwrap_or(new).to_owned();
     let is_group = candidate.about == "…";
     Some(CompletionItem {
         label: if is_group { format!("{label}…") } else { label.clone() },
@@ -217,42 +222,53 @@ impl Handler<'_> {
         let step = &typed[before.len()..];
         match (self.language, expression::root(before, body)) {
             (Language::Bpftrace, Some(Root::Argument(path))) if path.is_empty() => {
-                let name = step.trim_start_matches(['.', '-', '>']);
+                let name = bare(step);
                 let mark = &step[..step.len() - name.len()];
                 self.arguments(name, &format!("{before}{mark}"))
             }
-            (_, Some(Root::Argument(path))) => {
-                let found = self.variables(&format!("{path}{}", self.arrow(&path, step)));
-                replaced(found, step, before)
-            }
-            (_, Some(Root::Type(path))) => {
-                let found = member::types(self.view, &format!("{path}{}", self.arrow(&path, step)));
-                replaced(found, step, before)
-            }
+            (_, Some(root)) => replaced(self.of_root(&root, step), step, before),
             (_, None) => vec![],
         }
     }
 
-    /// bpftrace takes `.` and `->` for each other, and so does the first step from a type; a path of the library has to be right.
-    fn arrow(&self, path: &str, step: &str) -> String {
-        let name = step.trim_start_matches(['.', '-', '>']);
-        if self.language == Language::SystemTap {
-            return step.to_owned();
-        }
-        let steps = [".", "->"];
-        let has = |mark: &str| {
-            let asked = format!("{path}{mark}");
-            !member::types(self.view, &asked).is_empty() || !self.variables(&asked).is_empty()
+    /// The members behind a path, at a step like `->na`. A path of the library has to tell `.` and `->` apart: bpftrace and
+    /// SystemTap do not.
+    fn of_root(&self, root: &Root, step: &str) -> Vec<Candidate> {
+        let asked = |path: &str| match root {
+            Root::Type(_) => member::types(self.view, path),
+            Root::Argument(_) => self.variables(path),
         };
-        let right = steps.into_iter().find(|mark| has(mark)).unwrap_or("->");
-        format!("{right}{name}")
+        let (Root::Type(written) | Root::Argument(written)) = root;
+        let mut names = written.split(['.', '>']).map(|name| name.trim_end_matches('-'));
+        let mut path = names.next().unwrap_or_default().to_owned();
+        for name in names.chain([bare(step)]) {
+            let marks = [".", "->"];
+            let Some(mark) = marks.into_iter().find(|mark| !asked(&format!("{path}{mark}")).is_empty())
+            else {
+                return vec![];
+            };
+            path.push_str(mark);
+            path.push_str(name);
+        }
+        asked(&path)
     }
 
     /// What SystemTap and the command line read at the points: `$file->f_path`.
     fn variables(&self, typed: &str) -> Vec<Candidate> {
-        let specs = self.points.iter().filter_map(|point| points::spec(point, self.language));
-        let specs: Vec<_> = specs.filter_map(|written| spec::parse(&written).ok()).flatten().collect();
+        let written = self.points.iter().filter_map(|point| points::spec(point, self.language));
+        let written = written.flat_map(|point| self.without_aliases(point, DEEPEST));
+        let specs: Vec<_> = written.filter_map(|written| spec::parse(&written).ok()).flatten().collect();
         argument::arguments(self.view, &specs, typed)
+    }
+
+    /// The points that an alias of a tapset stands for, through others.
+    fn without_aliases(&self, point: String, deepest: usize) -> Vec<String> {
+        let is_alias = self.language == Language::SystemTap && !point.contains('(');
+        let Some(deepest) = deepest.checked_sub(1).filter(|_| is_alias) else { return vec![point] };
+        let Ok(definitions) = Definitions::of_index(self.view) else { return vec![] };
+        let points = definitions.alias(&point).flat_map(|alias| &alias.points).take(MOST_POINTS);
+        let points = points.filter_map(|point| points::spec(&point.to_string(), self.language));
+        points.flat_map(|point| self.without_aliases(point, deepest)).collect()
     }
 
     /// `args.x` of bpftrace: the parameters of the functions, the fields of the events.
@@ -313,13 +329,17 @@ impl Handler<'_> {
 
 /// Candidates of another path with the last step as it is typed.
 fn replaced(found: Vec<Candidate>, step: &str, before: &str) -> Vec<Candidate> {
-    let name = step.trim_start_matches(['.', '-', '>']);
-    let mark = &step[..step.len() - name.len()];
+    let mark = &step[..step.len() - bare(step).len()];
     let members = found.into_iter().filter_map(|c| {
         let (_, member) = member::split(c.text.trim_end_matches(['.', '-', '>']))?;
         Some(Candidate { text: format!("{before}{mark}{member}"), ..c })
     });
     members.collect()
+}
+
+/// The name at a step.
+fn bare(step: &str) -> &str {
+    step.trim_start_matches(['.', '-', '>'])
 }
 
 fn known(words: &[(&str, &str)], typed: &str) -> Vec<Candidate> {

@@ -1,4 +1,4 @@
-//! A script that is open in the editor, and positions in it: the protocol counts UTF-16, the library bytes and characters.
+//! A script that is open in the editor, and positions in it: the protocol counts UTF-16, the library bytes.
 use lsp_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
 use probeidx::query::check::Kind;
 use std::path::PathBuf;
@@ -94,18 +94,12 @@ impl Document {
         Range { start: self.position(bytes.start), end: self.position(bytes.end) }
     }
 
-    /// The byte at a line and column of the library, both from 1: SystemTap's columns count characters, bpftrace's bytes.
+    /// The byte at a line and column of the library, both from 1; columns count bytes.
     pub fn offset_of(&self, line: u32, column: u32) -> usize {
         let start = self.offset(Position { line: line.saturating_sub(1), character: 0 });
         let text = self.text[start..].split('\n').next().unwrap_or_default();
-        let column = column.saturating_sub(1) as usize;
-        let within = match self.language {
-            Language::SystemTap => text.char_indices().nth(column).map_or(text.len(), |(at, _)| at),
-            Language::Bpftrace => {
-                (0..=column.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-            }
-        };
-        start + within
+        let column = (column.saturating_sub(1) as usize).min(text.len());
+        start + (0..=column).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
     }
 }
 
@@ -135,12 +129,10 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_the_library_are_bytes_or_characters() {
-        let mut document = document("\"é\" x");
+    fn columns_of_the_library_are_bytes() {
+        let document = document("\"é\" x");
         assert_eq!(document.offset_of(1, 6), 5);
         assert_eq!(document.offset_of(1, 3), 1, "not within a character");
-        document.language = Language::SystemTap;
-        assert_eq!(document.offset_of(1, 5), 5);
         assert_eq!(document.offset_of(9, 9), document.text.len());
     }
 

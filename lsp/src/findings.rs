@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 /// How many findings of a script are shown.
 const MOST: usize = 500;
-/// How many parts of a script that cannot be parsed are left out to check the rest.
-const MOST_BROKEN: usize = 8;
+/// Of how many parts a script may have each is parsed by itself, if the whole cannot be.
+const MOST_PARTS: usize = 200;
 /// How many definitions of an ambiguous name are shown.
 const MOST_DEFINITIONS: usize = 8;
 
@@ -68,28 +68,32 @@ pub fn findings(
     Ok(all)
 }
 
-/// Checks a script on all kernels. A part that cannot be parsed, from one probe to the next, is left out, and the rest is
+/// Checks a script on all kernels. Parts that cannot be parsed, from one probe to the next, are left out, and the rest is
 /// checked: while something is typed, all else stays as it was.
 fn checked(document: &Document, opened: &[(KernelDescription, Arc<Index>)], settings: &Settings) -> Checked {
-    let mut text = document.text.clone();
+    let mut outcomes = outcomes(document, &document.text, opened, settings);
     let mut broken = vec![];
-    let needs = needs(document);
-    loop {
-        let outcomes = outcomes(document, &text, opened, settings);
-        let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
-        let place = failed.and_then(Error::position).filter(|_| broken.len() < MOST_BROKEN);
-        if let (Some(error), Some((line, column))) = (failed, place)
-            && let Some(part) = part(document, &text, document.offset_of(line, column))
-        {
-            broken.push(error.clone());
-            blank(&mut text, part);
-            continue;
+    if outcomes.iter().any(|outcome| outcome.as_ref().is_err_and(|error| error.position().is_some())) {
+        let mut rest = document.text.clone();
+        for part in parts(document) {
+            // What is before it are blanks, so that its places are those of the script.
+            let mut alone = document.text[..part.end].trim_end().to_owned();
+            let before = 0..part.start.min(alone.len());
+            blank(&mut alone, before);
+            let failed = self::outcomes(document, &alone, opened, settings).into_iter().find_map(Result::err);
+            if let Some(error) = failed.filter(|error| error.position().is_some()) {
+                broken.push(error);
+                blank(&mut rest, part);
+            }
         }
-        let mut rows = [Row { file: document.path.display().to_string(), outcomes }];
-        needs.iter().for_each(|need| need.forgive(&mut rows));
-        let [row] = rows;
-        return Checked { row, broken };
+        if !broken.is_empty() {
+            outcomes = self::outcomes(document, &rest, opened, settings);
+        }
     }
+    let mut rows = [Row { file: document.path.display().to_string(), outcomes }];
+    needs(document).iter().for_each(|need| need.forgive(&mut rows));
+    let [row] = rows;
+    Checked { row, broken }
 }
 
 fn outcomes(
@@ -126,16 +130,16 @@ fn needs(document: &Document) -> Vec<Need> {
     needs
 }
 
-/// The part of a script around a byte: from a line that can only start a probe to the next one. None if there is none, or if
-/// it is blank.
-fn part(document: &Document, text: &str, at: usize) -> Option<Bytes<usize>> {
-    let scan = Scan::new(text, document.language);
-    let starts = || scan.starts();
-    // An error at the start of a part is that of the part before it: an end is missing there.
-    let before = starts().filter(|start| *start < at).last().or_else(|| starts().next());
-    let start = if at >= text.trim_end().len() { starts().last() } else { before }?;
-    let end = starts().find(|next| *next > start).unwrap_or(text.len());
-    (!text.get(start..end)?.trim().is_empty()).then_some(start..end)
+/// The parts of a script, each from a line that can only start a probe to the next one; none if there are too many.
+fn parts(document: &Document) -> Vec<Bytes<usize>> {
+    let scan = Scan::new(&document.text, document.language);
+    let starts: Vec<usize> = scan.starts().filter(|start| *start > 0).collect();
+    let ends = starts.iter().copied().chain([document.text.len()]);
+    let parts = std::iter::once(0).chain(starts.iter().copied()).zip(ends);
+    match starts.len() < MOST_PARTS {
+        true => parts.map(|(start, end)| start..end).collect(),
+        false => vec![],
+    }
 }
 
 /// Makes blanks of a part, so that the places of the rest stay.
