@@ -21,7 +21,7 @@ pub type Send = Arc<dyn Fn(Message) + std::marker::Send + Sync>;
 pub struct Checker {
     jobs: Sender<Job>,
     /// The version of each open script: what was found in an older one is not shown.
-    versions: Arc<Mutex<HashMap<Uri, i32>>>,
+    versions: Arc<Mutex<HashMap<String, i32>>>,
     send: Send,
 }
 
@@ -35,7 +35,7 @@ impl Checker {
     /// Starts the thread, which ends with this.
     pub fn start(kernels: Arc<Kernels>, settings: Settings, send: Send) -> Self {
         let (jobs, waiting) = channel();
-        let versions = Arc::<Mutex<HashMap<Uri, i32>>>::default();
+        let versions = Arc::<Mutex<HashMap<String, i32>>>::default();
         let worker = Worker {
             kernels,
             settings,
@@ -50,14 +50,17 @@ impl Checker {
 
     /// Checks a script soon.
     pub fn check(&self, uri: Uri, document: Arc<Document>) {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.clone(), document.version);
+        self.versions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(uri.to_string(), document.version);
         // The thread ends after this alone.
         let _ = self.jobs.send(Job { uri, document });
     }
 
     /// Takes away what is shown of a script that is closed.
     pub fn close(&self, uri: Uri) {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner).remove(&uri);
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner).remove(uri.as_str());
         (self.send)(shown(uri, vec![], None));
     }
 }
@@ -66,7 +69,7 @@ struct Worker {
     kernels: Arc<Kernels>,
     settings: Settings,
     send: Send,
-    versions: Arc<Mutex<HashMap<Uri, i32>>>,
+    versions: Arc<Mutex<HashMap<String, i32>>>,
     /// Errors that were shown.
     said: HashSet<String>,
 }
@@ -74,16 +77,16 @@ struct Worker {
 impl Worker {
     fn work(mut self, waiting: &Receiver<Job>) {
         while let Ok(first) = waiting.recv() {
-            let mut jobs = HashMap::from([(first.uri, first.document)]);
+            let mut jobs = HashMap::from([(first.uri.to_string(), first)]);
             let due = Instant::now() + REST;
             loop {
                 match waiting.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                    Ok(job) => drop(jobs.insert(job.uri, job.document)),
+                    Ok(job) => drop(jobs.insert(job.uri.to_string(), job)),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
-            jobs.into_iter().for_each(|(uri, document)| self.check(uri, &document));
+            jobs.into_values().for_each(|job| self.check(job.uri, &job.document));
         }
     }
 
@@ -101,7 +104,7 @@ impl Worker {
             }
         };
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        if versions.get(&uri) == Some(&document.version) {
+        if versions.get(uri.as_str()) == Some(&document.version) {
             (self.send)(shown(uri, found, Some(document.version)));
         }
     }

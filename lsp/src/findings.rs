@@ -15,6 +15,7 @@ use probeidx::query::check::needs::Need;
 use probeidx::query::check::outcome::{FileOutcome, Finding, Severity, State};
 use probeidx::query::check::{self, Asked, Source};
 use probeidx::query::index::kernel_description::KernelDescription;
+use probeidx::render::printable;
 use probeidx::tapset::target::Runtime;
 use probeidx::{Error, Result};
 use std::ops::Range as Bytes;
@@ -187,7 +188,7 @@ impl Shown<'_> {
         if !finding.instead.is_empty() {
             message.push_str(&format!("; instead: {}", finding.instead.join(", ")));
         }
-        if found.kernels.len() as usize != self.opened.len() {
+        if found.kernels.len() != self.opened.len() {
             let named = found
                 .kernels
                 .iter()
@@ -205,7 +206,7 @@ impl Shown<'_> {
             }),
             code: Some(NumberOrString::String(finding.state.name().to_owned())),
             source: Some("probeidx".to_owned()),
-            message,
+            message: printable(&message).into_owned(),
             related_information: (!related.is_empty()).then_some(related),
             ..Diagnostic::default()
         }

@@ -6,6 +6,7 @@ use crate::points;
 use crate::scan::{Place, Scan};
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 use probeidx::query::index::kernel_description::KernelDescription;
+use probeidx::render::printable;
 use serde_json::json;
 use std::ops::Range;
 
@@ -89,7 +90,10 @@ fn shown(
     let mut text = String::new();
     for Said { lines, is_cut } in parts.iter().filter(|part| !part.lines.is_empty()) {
         let more = if *is_cut { "\n…" } else { "" };
-        text.push_str(&format!("```text\n{}{more}\n```\n", lines.join("\n").replace("```", "` ` `")));
+        text.push_str(&format!(
+            "```text\n{}{more}\n```\n",
+            lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n").replace("```", "` ` `")
+        ));
     }
     if text.is_empty() {
         return None;

@@ -164,9 +164,9 @@ impl Scan {
         let (mut points, mut in_text, mut depth) = (vec![], false, 0_usize);
         let mut begin = start;
         let mut predicate = None;
-        let bytes = self.text.as_bytes();
-        for at in start..header.end {
-            match bytes[at] {
+        let bytes = self.text.bytes().enumerate().take(header.end).skip(start);
+        for (at, byte) in bytes {
+            match byte {
                 b'"' => in_text = !in_text,
                 _ if in_text => {}
                 b'(' => depth += 1,

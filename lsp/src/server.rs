@@ -74,7 +74,8 @@ fn converse(connection: &Connection, asked: &Lsp, config: &mut Config) -> Result
     for message in &connection.receiver {
         match message {
             Message::Request(request) => {
-                if connection.handle_shutdown(&request).map_err(|error| failed(&error))? {
+                // Who said that it is done may leave without more.
+                if connection.handle_shutdown(&request).unwrap_or(true) {
                     return Ok(Outcome::Done);
                 }
                 send(server.answer(request).into());
@@ -109,7 +110,8 @@ struct Server {
     kernels: Arc<Kernels>,
     settings: Settings,
     checker: Checker,
-    open: HashMap<Uri, Arc<Document>>,
+    /// By their URIs.
+    open: HashMap<String, Arc<Document>>,
 }
 
 impl Server {
@@ -152,7 +154,7 @@ impl Server {
         place: &TextDocumentPositionParams,
         answer: impl FnOnce(&Document, usize) -> T,
     ) -> Value {
-        let Some(document) = self.open.get(&place.text_document.uri) else { return Value::Null };
+        let Some(document) = self.open.get(place.text_document.uri.as_str()) else { return Value::Null };
         let answer = answer(document, document.offset(place.position));
         serde_json::to_value(answer).unwrap_or_default()
     }
@@ -176,7 +178,7 @@ impl Server {
                 else {
                     return;
                 };
-                let Some(document) = self.open.remove(&about.uri) else { return };
+                let Some(document) = self.open.remove(about.uri.as_str()) else { return };
                 let mut document = Arc::unwrap_or_clone(document);
                 document.version = about.version;
                 content_changes.into_iter().for_each(|change| document.change(change));
@@ -184,7 +186,7 @@ impl Server {
             }
             DidSaveTextDocument::METHOD => {
                 if let Ok(DidSaveTextDocumentParams { text_document, .. }) = serde_json::from_value(params)
-                    && let Some(document) = self.open.get(&text_document.uri)
+                    && let Some(document) = self.open.get(text_document.uri.as_str())
                 {
                     // The index may be another one now.
                     self.checker.check(text_document.uri, Arc::clone(document));
@@ -192,7 +194,7 @@ impl Server {
             }
             DidCloseTextDocument::METHOD => {
                 if let Ok(DidCloseTextDocumentParams { text_document }) = serde_json::from_value(params) {
-                    self.open.remove(&text_document.uri);
+                    self.open.remove(text_document.uri.as_str());
                     self.checker.close(text_document.uri);
                 }
             }
@@ -202,11 +204,11 @@ impl Server {
 
     fn changed(&mut self, uri: Uri, document: Document) {
         if document.text.len() > LARGEST {
-            self.open.remove(&uri);
+            self.open.remove(uri.as_str());
             return self.checker.close(uri);
         }
         let document = Arc::new(document);
-        self.open.insert(uri.clone(), Arc::clone(&document));
+        self.open.insert(uri.to_string(), Arc::clone(&document));
         self.checker.check(uri, document);
     }
 }

@@ -1,5 +1,6 @@
 //! The lines of an answer to what a tool returns: bounded, as values and as text.
 use crate::question::{COUNTED, Question};
+use probeidx::render::printable;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
@@ -49,8 +50,8 @@ pub fn returned(question: &Question, lines: &[u8]) -> CallToolResult {
     let values: Vec<Value> =
         items.iter().map(|item| serde_json::from_slice(item).unwrap_or_default()).collect();
     let shown: Vec<String> = match question.is_text {
-        true => values.iter().map(|value| value.as_str().unwrap_or_default().to_owned()).collect(),
-        false => items.iter().map(|item| String::from_utf8_lossy(item).into_owned()).collect(),
+        true => values.iter().map(|value| escaped(value.as_str().unwrap_or_default(), false)).collect(),
+        false => items.iter().map(|item| escaped(&String::from_utf8_lossy(item), true)).collect(),
     };
     let next_skip = (more > 0).then(|| question.skip + items.len() as u64);
     let mut remarks = notes.clone();
@@ -94,4 +95,32 @@ fn too_large(question: &Question, size: usize) -> CallToolResult {
     };
     let message = format!("an item of this answer is larger than {MOST_BYTES} bytes: {size}");
     failed(&json!({"kind": "usage", "message": message, "path": null, "hint": hint}))
+}
+
+/// A line without what commands a terminal or turns text around: names come from strangers' files. In JSON, such characters
+/// are in strings alone, where they may stand as escapes.
+fn escaped(line: &str, is_json: bool) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    for c in line.chars() {
+        let plain = c == '\t' || printable(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
+        match plain {
+            true => escaped.push(c),
+            false if is_json => escaped.push_str(&format!("\\u{:04x}", c as u32)),
+            false => escaped.extend(c.escape_default()),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_is_escaped() {
+        assert_eq!(escaped("a\tb \u{1b}[31m \u{202e}é", false), "a\tb \\u{1b}[31m \\u{202e}é");
+        let json = escaped("{\"name\":\"\u{202e}é\"}", true);
+        assert_eq!(json, "{\"name\":\"\\u202eé\"}");
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["name"], "\u{202e}é");
+    }
 }

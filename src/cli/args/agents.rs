@@ -2,7 +2,7 @@
 use clap::ValueHint;
 use std::path::PathBuf;
 
-/// `mcp`
+/// Answer an AI agent: the questions as tools of the Model Context Protocol, on stdin and stdout
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "A client of the Model Context Protocol starts it; the settings of several are in docs/editors-and-agents.md, and \
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 )]
 pub struct Mcp {}
 
-/// `lsp`
+/// Answer an editor: findings, completions and explanations in SystemTap and bpftrace scripts, on stdin and stdout
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "An editor starts it for files of the languages systemtap (.stp) and bpftrace (.bt); the settings of several are \
