@@ -105,7 +105,7 @@ fn outcomes(
 ) -> Vec<Result<FileOutcome>> {
     let asked = Asked {
         arguments: settings.arguments.clone(),
-        guru: settings.guru,
+        guru: settings.guru || is_run_as_guru(text),
         runtime: Runtime::Kernel,
         systemtap: None,
     };
@@ -123,6 +123,16 @@ fn outcomes(
     })
 }
 
+/// Whether the first line runs the script in guru mode: `#!/usr/bin/stap -g`.
+fn is_run_as_guru(text: &str) -> bool {
+    let mut words = text.lines().next().unwrap_or_default().split_ascii_whitespace();
+    let is_run = words.next().is_some_and(|first| first.starts_with("#!"));
+    let is_guru = |word: &str| {
+        word.starts_with('-') && !word.starts_with("--") && word.contains('g') || word == "--guru"
+    };
+    is_run && words.any(is_guru)
+}
+
 /// The alternatives that the script and its project name.
 fn needs(document: &Document) -> Vec<Need> {
     let project = project::of_file(&document.path).and_then(|file| Project::read(&file).ok());
@@ -131,8 +141,12 @@ fn needs(document: &Document) -> Vec<Need> {
     needs
 }
 
-/// The parts of a script, each from a line that can only start a probe to the next one; none if there are too many.
+/// The parts of a script, each from a line that can only start a probe to the next one; none if there are too many, or if
+/// conditions of the preprocessor may reach over several.
 fn parts(document: &Document) -> Vec<Bytes<usize>> {
+    if document.language == Language::SystemTap && document.text.contains("%(") {
+        return vec![];
+    }
     let scan = Scan::new(&document.text, document.language);
     let starts: Vec<usize> = scan.starts().filter(|start| *start > 0).collect();
     let ends = starts.iter().copied().chain([document.text.len()]);
@@ -269,5 +283,38 @@ fn word(text: &str, start: usize) -> Bytes<usize> {
     match end {
         0 => start..start + rest.chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8),
         end => start..start + end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_may_say_guru() {
+        for (text, is_guru) in [
+            ("#!/usr/bin/stap -g\nprobe x", true),
+            ("#! /usr/bin/env stap -vg", true),
+            ("#!/usr/bin/stap --all-modules", false),
+            ("#!/usr/bin/stap", false),
+            ("// stap -g", false),
+            ("", false),
+        ] {
+            assert_eq!(is_run_as_guru(text), is_guru, "{text}");
+        }
+    }
+
+    #[test]
+    fn words() {
+        for (text, start, expected) in [
+            ("$flags)", 0, "$flags"),
+            ("args.prev_pid;", 5, "prev_pid"),
+            ("é(", 0, "é"),
+            ("+ x", 0, "+"),
+            ("\n", 0, ""),
+            ("x", 1, ""),
+        ] {
+            assert_eq!(&text[word(text, start)], expected, "{text}");
+        }
     }
 }

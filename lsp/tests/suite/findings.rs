@@ -65,6 +65,21 @@ fn what_is_being_typed_hides_nothing_else() {
 }
 
 #[test]
+fn embedded_c_wants_guru_mode() {
+    let mut editor = Editor::start(INDEX.path());
+    let text = "function f:long () %{ STAP_RETVALUE = 1; %}\nprobe begin { println(f()) }\n";
+    assert!(
+        editor
+            .findings("a.stp", text)
+            .iter()
+            .any(|found| found["message"].as_str().unwrap().contains("stap -g"))
+    );
+    assert!(editor.findings("b.stp", &format!("#!/usr/bin/stap -g\n{text}")).is_empty());
+    let mut editor = Editor::start_with(INDEX.path(), &["--guru"], &Value::Null);
+    assert!(editor.findings("a.stp", text).is_empty());
+}
+
+#[test]
 fn several_kernels_are_named_where_they_differ() {
     let db = tempfile::tempdir().unwrap();
     let more =

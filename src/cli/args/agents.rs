@@ -8,8 +8,7 @@ use std::path::PathBuf;
     after_help = "A client of the Model Context Protocol starts it; the settings of several are in docs/editors-and-agents.md, and \
                         the tools. Nothing that it answers writes, runs or plants anything. The work is done by the program \
                         probeidx-mcp, beside this one or in PATH.\n\n\
-                        Example, of a client's settings:\n  \
-                        {\"mcpServers\": {\"probeidx\": {\"command\": \"probeidx\", \"args\": [\"mcp\"]}}}"
+                        Examples:\n  probeidx mcp\n  probeidx --db fleet --kernel 6.1.0-56-cloud-amd64 mcp"
 )]
 pub struct Mcp {}
 
@@ -19,7 +18,7 @@ pub struct Mcp {}
     after_help = "An editor starts it for files of the languages systemtap (.stp) and bpftrace (.bt); the settings of several are \
                         in docs/editors-and-agents.md. The work is done by the program probeidx-lsp, beside this one or in \
                         PATH.\n\n\
-                        Examples, of an editor's settings:\n  probeidx lsp\n  probeidx lsp --kernel 6.1.0-56-cloud-amd64"
+                        Examples:\n  probeidx lsp\n  probeidx lsp --kernel 6.1.0-56-cloud-amd64"
 )]
 pub struct Lsp {
     /// Go to definitions below this folder; else to where distributions install the kernel's source
