@@ -108,3 +108,47 @@ fn what_is_no_message_does_not_end_it() {
 fn a_client_that_leaves_at_once_is_no_error() {
     assert_eq!(Client::spawn(INDEX.path(), &[]).end(), Some(0));
 }
+
+/// The table of docs/editors-and-agents.md has each tool with its parameters and its usual limit.
+#[test]
+fn the_documented_tools_are_those_there_are() {
+    let page = include_str!("../../../docs/editors-and-agents.md");
+    let words = |cell: &str| {
+        let mut words: Vec<String> = cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    let table = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| tool |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let mut documented: Vec<(String, Vec<String>, Vec<String>, u64)> = table
+        .map(|row| row.trim_matches('|').split('|').collect::<Vec<_>>())
+        .map(|cells| {
+            (words(cells[0])[0].clone(), words(cells[2]), words(cells[3]), cells[4].trim().parse().unwrap())
+        })
+        .collect();
+    documented.sort();
+    let mut there: Vec<_> = tools(&mut Client::start(INDEX.path()))
+        .iter()
+        .map(|tool| {
+            let schema = &tool["inputSchema"];
+            let required: Vec<&str> =
+                schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+            let names = schema["properties"].as_object().unwrap().keys().map(String::as_str);
+            let (needs, may): (Vec<&str>, Vec<&str>) = names
+                .filter(|name| !["kernel", "limit", "skip", "form"].contains(name))
+                .partition(|name| required.contains(name));
+            let sorted = |names: Vec<&str>| {
+                let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+                names.sort();
+                names
+            };
+            let limit = schema["properties"]["limit"]["default"].as_u64().unwrap();
+            (tool["name"].as_str().unwrap().to_owned(), sorted(needs), sorted(may), limit)
+        })
+        .collect();
+    there.sort();
+    assert_eq!(there, documented);
+}
