@@ -310,7 +310,7 @@ pub const INSTRUCTIONS: &str = "Answers about Linux kernels from an index of the
     (kprobe, kretprobe, fentry, tracepoint; with perf, bpftrace, SystemTap, BPF) can be placed, whether the \
     kernel takes it, what can be read there, how structs are laid out, what an oops means. The answers are of that very kernel \
     build, not from memory: prefer them to what you remember of kernel sources. Before you write a probe on a name call resolve; \
-    call check on each script you write. Answers are bounded: when more is true, pass next_skip as skip, or ask narrower. An \
+    call check on each script you write. Answers are bounded: when more is above 0, pass next_skip as skip, or ask narrower. An \
     option that an error proposes, such as --kernel RELEASE, is the parameter of that name. Nothing here runs, changes or traces \
     anything.";
 
