@@ -190,6 +190,10 @@ impl Error {
     pub fn remedy(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
+    /// The line and column of a text, both from 1.
+    pub fn position(&self) -> Option<(u32, u32)> {
+        self.0.line
+    }
     /// The place as text: `path: section .debug_info at 0x1f`.
     pub fn place(&self) -> Option<String> {
         let p = &self.0;

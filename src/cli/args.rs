@@ -2,6 +2,7 @@
 //!
 //! A new command needs a struct in one of the files below, a variant of [`Command`] and an arm in `main`.
 mod addresses;
+mod agents;
 mod export;
 mod fleet;
 mod indexes;
@@ -22,6 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::query::spec;
 pub use addresses::{Addr, Decode, Loaded};
+pub use agents::{Lsp, Mcp};
 pub use export::{Codec, Export, Table};
 pub use fleet::{Action, Fleet};
 #[cfg(feature = "debuginfod")]
@@ -133,6 +135,10 @@ pub enum Command {
     Serve(Serve),
     /// Show the indexes in a browser: search, functions, types, differences, logs and scripts
     Web(Web),
+    /// Answer an AI agent: the questions as tools of the Model Context Protocol, on stdin and stdout
+    Mcp(Mcp),
+    /// Answer an editor: findings, completions and explanations in SystemTap and bpftrace scripts, on stdin and stdout
+    Lsp(Lsp),
     /// Print a shell completion script
     Completions(Completions),
     /// Write the manual pages

@@ -14,7 +14,7 @@ use crate::query::Index;
 use crate::query::check::grid::{Grid, Row};
 use crate::query::check::needs::Need;
 use crate::query::check::outcome::FileOutcome;
-use crate::query::check::{self, Asked, Source};
+use crate::query::check::{self, Asked, Kind, Source};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::query::index::release::Release;
 use crate::render::check::{github, json, sarif, text};
@@ -105,7 +105,12 @@ impl Given {
     fn new(path: &Path, config: &Config) -> Result<Self> {
         let bytes = contents(path, config)?;
         let needs = Need::of_text(&String::from_utf8_lossy(&bytes)).map_err(|error| error.at(path))?;
-        Ok(Self { source: Source::read(path, bytes)?, needs })
+        // What comes from stdin has no name that tells its kind.
+        let kind = match path.to_str() {
+            Some("-") => Kind::guessed(&bytes),
+            _ => Kind::of(path, &bytes),
+        };
+        Ok(Self { source: Source::of_kind(kind, path, bytes)?, needs })
     }
 }
 

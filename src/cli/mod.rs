@@ -16,7 +16,7 @@ mod callers;
 mod capture;
 pub mod check;
 mod chunked_stdin;
-mod complete;
+pub mod complete;
 mod decode;
 mod diff;
 mod escaped;
@@ -28,7 +28,7 @@ mod lines;
 mod man;
 mod other_program;
 mod processes;
-mod project;
+pub mod project;
 mod report;
 pub mod resolve;
 pub mod serve;
@@ -116,6 +116,8 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         }
         Command::Export(_) => Err(other_program::run("export")),
         Command::Web(_) => Err(other_program::run("web")),
+        Command::Mcp(_) => Err(other_program::run("mcp")),
+        Command::Lsp(_) => Err(other_program::run("lsp")),
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
@@ -160,6 +162,8 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         | Command::Trace(_)
         | Command::Export(_)
         | Command::Web(_)
+        | Command::Mcp(_)
+        | Command::Lsp(_)
         | Command::Completions(_)
         | Command::Man(_) => Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index")),
     }

@@ -1,5 +1,5 @@
 //! Hands over to another program: `export` to the one that has the tables, for Arrow and Parquet are heavier than all the
-//! rest; `web` to the one that has the pages. Few who install this need them.
+//! rest; `web` to the one that has the pages; `mcp` and `lsp` to those that speak these protocols. Few who install this need them.
 use crate::error::{Error, ErrorKind};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;

@@ -80,6 +80,12 @@ impl Places {
         }
     }
 
+    /// Where a file of the kernel is; nothing is read of it.
+    pub fn find(&self, file: &[u8]) -> Option<PathBuf> {
+        let named = String::from_utf8_lossy(file);
+        self.candidates(Path::new(&*named)).into_iter().find(|path| path.is_file())
+    }
+
     /// A path from a build machine is tried below the local folders, by its last components; the same holds for any
     /// path below a given folder.
     fn candidates(&self, path: &Path) -> Vec<PathBuf> {

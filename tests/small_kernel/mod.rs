@@ -55,13 +55,14 @@ pub fn compile(folder: &Path, release: &str, level: &str, more: &[(&str, &str)])
 }
 
 /// Puts the index of a kernel into a folder.
+#[allow(dead_code, reason = "not all that take this file index a kernel alone")]
 pub fn index(vmlinux: PathBuf, db: &Path) {
-    let options = probeidx::pipeline::Options {
-        db: db.to_owned(),
-        modules: false,
-        tapsets: vec![],
-        force: true,
-        jobs: 1,
-    };
+    index_with(vmlinux, db, vec![]);
+}
+
+/// Like [`index`], with the tapsets in these folders.
+pub fn index_with(vmlinux: PathBuf, db: &Path, tapsets: Vec<PathBuf>) {
+    let options =
+        probeidx::pipeline::Options { db: db.to_owned(), modules: false, tapsets, force: true, jobs: 1 };
     probeidx::pipeline::build(&[vmlinux], &options, &()).unwrap();
 }

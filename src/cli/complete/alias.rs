@@ -40,12 +40,13 @@ pub fn definitions(view: &View<'_>, typed: &str, of_macros: bool) -> Vec<Candida
     names.map(|name| Candidate::new(name, "function")).collect()
 }
 
-/// The argument of `kernel.trace("…")`: systems, or events if there are few; after a colon, the events of the system.
-pub fn tracepoints(view: &View<'_>, typed: &str) -> Vec<Candidate> {
+/// The argument of `kernel.trace("…")`: systems, or events if there are few; after a colon, the events of the system. Events
+/// of system calls are no tracepoints, and have no place there.
+pub fn tracepoints(view: &View<'_>, typed: &str, with_system_calls: bool) -> Vec<Candidate> {
     let all = |system: Option<&str>| {
         let event = Pattern::new("*").ok()?;
         let system = system.map(Pattern::literal);
-        Some(tracepoint::matching(view, &TraceSpec { system, event, with_system_calls: false }))
+        Some(tracepoint::matching(view, &TraceSpec { system, event, with_system_calls }))
     };
     let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
     if let Some((system, event)) = typed.split_once(':') {

@@ -1,10 +1,10 @@
 //! `probeidx complete`: the completions of the word at the cursor, from the definition of the command line and from the
 //! index. The scripts of `probeidx completions` call it for every press of the tab key.
-mod alias;
-mod argument;
-mod bounded;
-mod member;
-mod point;
+pub mod alias;
+pub mod argument;
+pub mod bounded;
+pub mod member;
+pub mod point;
 mod shell;
 mod slot;
 

@@ -10,13 +10,19 @@ use rustc_hash::FxHashSet;
 
 /// Any probe point.
 pub fn points(view: &View<'_>, typed: &str) -> Vec<Candidate> {
+    let mut found = if typed.contains('(') { vec![] } else { bare(view, typed) };
+    found.extend(in_scripts(view, typed));
+    found
+}
+
+/// What a script of SystemTap can probe of the kernel: its functions, statements and tracepoints, and aliases.
+pub fn in_scripts(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if typed.contains('(') {
         return systemtap(view, typed);
     }
     let heads = ["kernel.function(\"", "kernel.statement(\"", "kernel.trace(\"", "module(\""];
     let heads = heads.iter().filter(|head| head.starts_with(typed));
-    let mut found = bare(view, typed);
-    found.extend(heads.map(|head| Candidate::going_on(*head, "")));
+    let mut found: Vec<Candidate> = heads.map(|head| Candidate::going_on(*head, "")).collect();
     found.extend(alias::aliases(view, typed));
     found
 }
@@ -104,7 +110,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
             true => Candidate { text: format!("{head}{}", c.text), ..c },
             false => Candidate { text: format!("{head}{}\")", c.text), ..c },
         };
-        return alias::tracepoints(view, value).into_iter().map(close).collect();
+        return alias::tracepoints(view, value, false).into_iter().map(close).collect();
     }
     if is_module {
         let found = modules(view, value).into_iter();

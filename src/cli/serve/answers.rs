@@ -8,6 +8,7 @@ use crate::cli::exit::Outcome;
 use crate::cli::session::{self, Session};
 use crate::cli::{answer, output};
 use crate::kernels::OpenIndexes;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Answers requests; threads share it. Indexes stay open from one to the next.
@@ -42,6 +43,13 @@ impl Answers {
         idle().push(methods);
     }
 
+    /// The whole answer to a request: lines of the protocol.
+    pub fn lines(&self, request: &Request) -> Vec<u8> {
+        let lines = Lines::default();
+        self.answer(request, &Outlet::new(Box::new(lines.clone())));
+        std::mem::take(&mut *lines.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn session(&self, input: Arc<[u8]>) -> Arc<session::Request> {
         Arc::new(session::Request { input, notes: Mutex::default(), open: Arc::clone(&self.open) })
     }
@@ -61,5 +69,20 @@ impl Answers {
         };
         let notes = std::mem::take(&mut *own.notes.lock().unwrap_or_else(PoisonError::into_inner));
         out.end(&result, &notes);
+    }
+}
+
+/// An answer that is kept rather than sent.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

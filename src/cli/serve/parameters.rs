@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// Commands that are not questions about the index.
-const NO_QUESTIONS: [&str; 6] = ["build", "capture", "serve", "completions", "man", "web"];
+const NO_QUESTIONS: [&str; 11] =
+    ["build", "capture", "completions", "export", "fleet", "lsp", "man", "mcp", "serve", "trace", "web"];
 
 /// The largest number of values of a parameter.
 const MOST: usize = 10_000;

@@ -70,7 +70,7 @@ pub struct Located {
     pub path: PathBuf,
     /// From 1.
     pub line: u32,
-    /// From 1, in characters.
+    /// From 1, in bytes.
     pub column: u32,
     /// The kind of finding, which determines whether the script fails.
     pub trouble: Trouble,

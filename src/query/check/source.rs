@@ -105,7 +105,15 @@ impl Source {
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        let content = match Kind::of(path, &bytes) {
+        Self::of_kind(Kind::of(path, &bytes), path, bytes)
+    }
+
+    /// Like [`read`](Self::read), of this kind, whatever the name says.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn of_kind(kind: Kind, path: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let content = match kind {
             Kind::Bpf => Content::Bpf(BpfFile::read(path, bytes)?),
             Kind::Bpftrace => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -36,7 +36,7 @@ pub struct AliasHealth {
     pub path: PathBuf,
     /// From 1.
     pub line: u32,
-    /// From 1, in characters.
+    /// From 1, in bytes.
     pub column: u32,
     /// `Fails` if none of its points resolves.
     pub state: State,

@@ -430,7 +430,20 @@ fn methods_are_the_commands() {
     let commands = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
     for command in commands.filter_map(|l| l.strip_prefix("  ")?.split(' ').next()).filter(|c| !c.is_empty())
     {
-        let is_question = !["build", "capture", "serve", "completions", "man", "web"].contains(&command);
+        let others = [
+            "build",
+            "capture",
+            "completions",
+            "export",
+            "fleet",
+            "lsp",
+            "man",
+            "mcp",
+            "serve",
+            "trace",
+            "web",
+        ];
+        let is_question = !others.contains(&command);
         assert_eq!(names.contains(&command), is_question, "{command}");
     }
     let resolve = methods.iter().find(|m| m["method"] == "resolve").unwrap();
