@@ -14,6 +14,7 @@ use std::io::{Result, Write};
 
 /// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Object<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,
@@ -61,6 +62,7 @@ pub struct Object<'a> {
 
 /// One place, without code that `kprobe` reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// 1.
     pub instances: u32,
@@ -70,6 +72,7 @@ pub struct Coverage {
 
 /// A field of the event's record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Field {
     /// Its name.
     pub name: String,
