@@ -186,7 +186,10 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                     written_by: &meta.written_by,
                     rests_on: provenance::of_index(view).name(),
                     counts: counts.iter().map(|(what, n)| (what.replace(' ', "_"), *n)).collect(),
-                    sections: view.section_sizes().map(|(name, size)| (name.text().to_owned(), size)).collect(),
+                    sections: view
+                        .section_sizes()
+                        .map(|(name, size)| (name.text().to_owned(), size))
+                        .collect(),
                     size,
                     code: provenance::is_of_memory(view).then_some("memory"),
                     process: object.as_deref(),

@@ -1,6 +1,6 @@
 //! Formats the parts of an alias's placement that those of functions and tracepoints lack.
-use super::{json_of, printable};
 use super::text::Style;
+use super::{json_of, printable};
 use crate::query::systemtap::alias::Named;
 use crate::query::systemtap::alias::explain::{Arm, Explained, Outcome};
 use crate::query::systemtap::alias::locals::{Local, Locals};
@@ -243,10 +243,10 @@ pub struct ArmObject {
 
 /// Like [`arms`] and [`all_locals`], as JSON: `{"points": […], "locals": […]}`.
 pub fn explained_json(explained: &Explained) -> Value {
-    let locals = explained.locals.iter().map(|(own, places)| LocalsObject {
-        places: *places,
-        locals: own.own.iter().map(fields).collect(),
-    });
+    let locals = explained
+        .locals
+        .iter()
+        .map(|(own, places)| LocalsObject { places: *places, locals: own.own.iter().map(fields).collect() });
     json_of(&ExplainedObject {
         points: explained.arms.iter().map(arm_object).collect(),
         locals: locals.collect(),

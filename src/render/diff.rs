@@ -230,13 +230,12 @@ fn change_object(change: &Change) -> ChangeObject<'_> {
 
 fn state_object(what: What, state: &State) -> StateObject<'_> {
     match state {
-        State::Typed { at, of, .. } if what == What::Parameter => StateObject::Parameter { position: *at, of },
-        State::Typed { at, bits, of } if what == What::Member => StateObject::Member {
-            offset: at / 8,
-            of,
-            bit: bits.map(|_| at % 8),
-            width: *bits,
-        },
+        State::Typed { at, of, .. } if what == What::Parameter => {
+            StateObject::Parameter { position: *at, of }
+        }
+        State::Typed { at, bits, of } if what == What::Member => {
+            StateObject::Member { offset: at / 8, of, bit: bits.map(|_| at % 8), width: *bits }
+        }
         State::Typed { at, of, .. } => StateObject::Member { offset: *at, of, bit: None, width: None },
         State::Number(number) => StateObject::Number(*number),
         State::Word(word) => StateObject::Word(word),

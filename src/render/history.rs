@@ -1,6 +1,6 @@
 //! Formats histories: for each kind of fact, a line for each state with the kernels that have it; or JSON Lines.
-use super::{json_of, printable};
 use super::text::Style;
+use super::{json_of, printable};
 use crate::query::history::{Fact, Families, Field, History, KernelSet, Run, Value, What};
 use crate::query::verdict::mechanism::Mechanism;
 use serde::Serialize;
@@ -355,8 +355,7 @@ pub fn values<'h>(
 
 /// `{"what": "offset", "value": 2416}`; `{"what": "offset", "absent": true}` where a kernel lacks the name.
 fn fact(what: What, value: &Value) -> FactObject {
-    let mut fact =
-        FactObject { what: what.name(), value: None, values: None, absent: false, unknown: false };
+    let mut fact = FactObject { what: what.name(), value: None, values: None, absent: false, unknown: false };
     match value {
         Value::Absent => fact.absent = true,
         Value::Unknown => fact.unknown = true,
@@ -378,8 +377,9 @@ fn object(what: What, value: &Value) -> ValueObject {
         Value::List(words) => ValueObject::List(words.clone()),
         Value::Named(named) if what == What::Attach => ValueObject::Verdicts(named.iter().cloned().collect()),
         Value::Named(named) if what == What::Parameters => {
-            let one = |(name, location): &(String, String)| {
-                ParameterObject { name: name.clone(), location: location.clone() }
+            let one = |(name, location): &(String, String)| ParameterObject {
+                name: name.clone(),
+                location: location.clone(),
             };
             ValueObject::Parameters(named.iter().map(one).collect())
         }
@@ -389,8 +389,9 @@ fn object(what: What, value: &Value) -> ValueObject {
         }
         Value::Homes(homes) => {
             let module = |object: &String| Some(object.clone()).filter(|name| !name.is_empty());
-            let home = |(file, objects): &(String, Vec<String>)| {
-                HomeObject { file: file.clone(), modules: objects.iter().map(module).collect() }
+            let home = |(file, objects): &(String, Vec<String>)| HomeObject {
+                file: file.clone(),
+                modules: objects.iter().map(module).collect(),
             };
             ValueObject::Homes(homes.iter().map(home).collect())
         }

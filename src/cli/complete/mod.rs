@@ -88,7 +88,8 @@ pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outc
     let slot = Slot::find(&command, &typed.words);
     let found = if typed.is_file { None } else { candidates(&slot, config) };
     let Some(found) = found else {
-        let line = if config.json { json_of(&Line::Files { files: true }).to_string() } else { FILES.to_owned() };
+        let line =
+            if config.json { json_of(&Line::Files { files: true }).to_string() } else { FILES.to_owned() };
         writeln!(out, "{line}").map_err(failed)?;
         return Ok(Outcome::Done);
     };

@@ -1,13 +1,13 @@
 //! Tables of counts, for people and as JSON: `--count`, `--hist`, `--latency`.
 use super::json::put_text;
 use super::value;
-use crate::render::json::Hex;
-use crate::render::json_of;
 use crate::query::trace::histogram::Log2;
 use crate::query::trace::names::Namer;
 use crate::query::trace::shown::Shown;
 use crate::query::trace::tally::{Key, Tally, TallyCounts};
 use crate::query::trace::{Column, Event};
+use crate::render::json::Hex;
+use crate::render::json_of;
 use std::io::Write;
 
 /// The width of a bar of the largest count.
