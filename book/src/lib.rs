@@ -24,6 +24,24 @@ pub fn generated() -> Vec<(String, String)> {
     files
 }
 
+/// README and the pages of the book, by their paths from the repository.
+pub fn pages() -> Vec<String> {
+    let mut found = vec!["README.md".to_owned()];
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).into_iter().flatten().flatten() {
+            let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if path.ends_with(".md") {
+                found.push(path);
+            }
+        }
+    }
+    found[1..].sort();
+    found
+}
+
 /// Text for a cell of a table in Markdown.
 fn cell(text: &str) -> String {
     let mut cell = String::new();
