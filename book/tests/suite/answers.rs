@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 const RELEASES: [&str; 2] = ["6.1.0-test", "6.12.9+x-other"];
 
-/// What no hermetic test can ask: a running kernel and root.
-const NOT_ASKED: [&str; 1] = ["capture"];
+/// What the small kernels do not have: the tests of a real kernel ask for the last two; for the first, a kernel has to run.
+const NOT_ASKED: [&str; 3] = ["capture", "blacklist", "bpf"];
 
 /// What is asked of a folder of indexes, and what is held against its answers.
 struct Asked {
@@ -85,7 +85,6 @@ fn answers_are_as_their_schemas_say() {
     assert_eq!(asked.ask("resolve-defined", &one(&["resolve", "do_open", "--defined", "$key"])), 1);
     assert!(asked.ask("callers", &one(&["callers", "consume"])) > 0);
     assert!(asked.ask("callers", &one(&["callers", "do_open"])) > 0);
-    assert!(asked.ask("blacklist", &one(&["blacklist", "--all"])) > 0);
     for words in [
         &["type", "struct node"][..],
         &["type", "node.left->key"],
@@ -116,7 +115,6 @@ fn answers_are_as_their_schemas_say() {
     for name in ["do_open", "lookup", "struct node", "struct node.key", "t.open", "fs.c:25"] {
         assert!(asked.ask("history", &["history", name, "--kernel", "*"]) > 0, "{name}");
     }
-    assert!(asked.ask("bpf", &one(&["bpf", "all"])) + asked.ask("bpf", &one(&["bpf", "fmod_ret"])) < 1000);
     for line in ["probeidx resolve look", "probeidx check "] {
         asked.ask("complete", &one(&["complete", "--line", line]));
     }
@@ -131,8 +129,7 @@ fn answers_are_as_their_schemas_say() {
     let schemas = asked.schemas;
     for answer in probeidx::cli::schema::all() {
         let count = schemas.counted.get(answer.name).copied().unwrap_or_default();
-        let is_there = count > 0 || NOT_ASKED.contains(&answer.name) || answer.name == "bpf";
-        assert!(is_there, "nothing was held against {}", answer.name);
+        assert_eq!(count == 0, NOT_ASKED.contains(&answer.name), "{}: {count} lines", answer.name);
     }
 }
 
