@@ -83,7 +83,7 @@ fn arguments(all: &[&Arg], page: &mut String) {
 /// `` `-j`, `--jobs N` ``
 fn names(arg: &Arg, takes_value: bool) -> String {
     let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
-    let value = value.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
+    let value = value.unwrap_or_else(|| arg.get_id().as_str().to_uppercase()).replace('|', "\\|");
     let long = arg.get_long().map(|long| match takes_value {
         true => format!("`--{long} {value}`"),
         false => format!("`--{long}`"),

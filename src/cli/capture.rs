@@ -63,7 +63,7 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
 
 /// A capture that was written.
 #[derive(serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Captured"))]
 pub struct Line<'a> {
     /// The release.
     kernel: &'a str,

@@ -70,7 +70,7 @@ fn as_json(error: &Error) -> String {
 
 /// Why something failed.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Error"))]
 pub struct Fields<'a> {
     /// The kind of failure: `usage`, `no-match`, `io`, `no-index`, `index-damaged`, ….
     kind: &'a str,

@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// An indexed kernel.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Kernel"))]
 pub struct KernelLine<'a> {
     /// The release.
     kernel: &'a str,
@@ -40,7 +40,7 @@ pub struct KernelLine<'a> {
 
 /// What is in an index.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Stats"))]
 pub struct StatsLine<'a> {
     /// The release; null for a program or shared library.
     kernel: Option<&'a str>,
@@ -103,7 +103,7 @@ pub struct BtfDifference {
 
 /// An index whose checksums are right.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verified"))]
 pub struct VerifyLine<'a> {
     /// The file.
     index: &'a Path,

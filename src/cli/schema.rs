@@ -23,7 +23,7 @@ pub struct Answer {
 /// field do not change the version of the answers ([`SCHEMA`](crate::render::SCHEMA)).
 pub fn all() -> Vec<Answer> {
     vec![
-        of::<Addr>("addr", "addr, decode"),
+        of::<Addr>("addr", "addr"),
         of::<json::RefusedRange<'_>>("blacklist", "blacklist"),
         of::<offers::Line<'_>>("bpf", "bpf"),
         of::<build::Line<'_>>("build", "build"),
@@ -32,6 +32,7 @@ pub fn all() -> Vec<Answer> {
         of::<Check>("check", "check"),
         of::<CheckTapset>("check-tapset", "check --tapset"),
         of::<complete::Line<'_>>("complete", "complete"),
+        of::<Frame>("decode", "decode"),
         of::<Diff>("diff", "diff"),
         of::<Failure>("error", "any command, on stderr"),
         of::<Fleet>("fleet", "fleet add, list, remove, verify"),
@@ -86,6 +87,25 @@ struct OfAlias<T> {
 enum Addr {
     There(address::Object<'static>),
     Absent(address::AbsentObject<'static>),
+}
+
+/// A frame of a log: what is there, or why that is not known.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the schema is what is wanted")]
+enum Frame {
+    There(OfLog<address::Object<'static>>),
+    Absent(OfLog<address::AbsentObject<'static>>),
+}
+
+/// A place of a log.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the schema is what is wanted")]
+struct OfLog<T> {
+    /// The line of the log that has the frame, from 1.
+    log_line: u64,
+    #[serde(flatten)]
+    place: T,
 }
 
 /// A program of a file on a kernel, or the file as a whole.

@@ -22,7 +22,7 @@ impl Local {
 
 /// The fields that an alias adds to a placement; see [`object`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AliasFields"))]
 pub struct Object<'a> {
     /// Its name.
     pub alias: Cow<'a, str>,
@@ -36,7 +36,7 @@ pub struct Object<'a> {
 
 /// A local as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Local"))]
 pub struct Fields<'a> {
     /// Its name.
     pub name: Cow<'a, str>,
@@ -195,7 +195,7 @@ fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result
 
 /// What an alias means on a kernel.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Explained"))]
 pub struct ExplainedObject<'a> {
     /// Its points, in the order in which they are tried.
     points: Vec<ArmObject>,
@@ -205,7 +205,7 @@ pub struct ExplainedObject<'a> {
 
 /// The locals of some places.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Locals"))]
 pub struct LocalsObject<'a> {
     /// How many places have them.
     places: usize,
@@ -215,7 +215,7 @@ pub struct LocalsObject<'a> {
 
 /// A point of an alias, and what came of it.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Point"))]
 pub struct ArmObject {
     /// The point, as the tapset has it.
     point: String,

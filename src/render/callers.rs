@@ -147,7 +147,7 @@ fn module<'a>(view: &View<'a>, object: ObjectId) -> Option<&'a [u8]> {
 
 /// A function that reaches another one, by one kind of sites.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Caller"))]
 pub struct Line {
     /// The release; not there for a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,7 +177,7 @@ pub struct Line {
 
 /// A call, or an inlined copy.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Site"))]
 pub struct At {
     /// A link address; in a module, an offset within the section.
     address: String,

@@ -97,7 +97,7 @@ pub fn json(kernels: [&str; 2], difference: &Difference<'_>, out: &mut dyn Write
 
 /// A difference between two kernels.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Difference"))]
 pub struct Line<'a> {
     /// Their releases, the older one first.
     kernels: [&'a str; 2],
@@ -117,7 +117,7 @@ pub struct Line<'a> {
 
 /// Where something is declared.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Home"))]
 pub struct HomeObject {
     /// The module; null for vmlinux.
     module: Option<String>,
@@ -129,7 +129,7 @@ pub struct HomeObject {
 
 /// A part that changed.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
 pub struct ChangeObject<'a> {
     /// What it is: `parameter`, `member`, `verdict`, ….
     what: &'static str,
@@ -143,7 +143,7 @@ pub struct ChangeObject<'a> {
 
 /// How a kernel has a part.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "State"))]
 #[serde(untagged)]
 pub enum StateObject<'a> {
     /// A parameter.

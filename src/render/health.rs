@@ -67,7 +67,7 @@ pub fn text(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
 
 /// An alias of a tapset on a kernel.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Alias"))]
 pub struct AliasLine<'a> {
     /// The release.
     kernel: &'a str,
@@ -89,7 +89,7 @@ pub struct AliasLine<'a> {
 
 /// A point of an alias.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Point"))]
 pub struct ArmObject<'a> {
     /// As it is written.
     point: &'a str,
@@ -99,7 +99,7 @@ pub struct ArmObject<'a> {
 
 /// A local that cannot be read.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Broken"))]
 pub struct BrokenObject<'a> {
     /// Its name.
     local: &'a str,
@@ -113,7 +113,7 @@ pub struct BrokenObject<'a> {
 
 /// Something that is wrong in a function of a tapset.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
 pub struct FindingLine<'a> {
     /// The release.
     kernel: &'a str,
@@ -135,7 +135,7 @@ pub struct FindingLine<'a> {
 
 /// A point of an alias that no kernel has.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Untaken"))]
 pub struct UntakenLine {
     /// The point.
     untaken: String,

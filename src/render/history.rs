@@ -216,7 +216,7 @@ pub fn json(kind: &str, history: &History, families: &Families<'_>, out: &mut dy
 
 /// A fact of a name, and the kernels that have it. The facts of one kind have each kernel once.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "History"))]
 pub struct Line<'h> {
     /// What it is a fact of: `function`, `type`, `member`, `tracepoint`, `alias` or `line`.
     kind: &'h str,
@@ -234,7 +234,7 @@ pub struct Line<'h> {
 
 /// A fact: `value`, `values`, `absent` or `unknown` says what it is.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Fact"))]
 pub struct FactObject {
     /// The kind of fact: `prototype`, `declared`, `inlined`, `attach`, `offset`, ….
     what: &'static str,
@@ -254,7 +254,7 @@ pub struct FactObject {
 
 /// The value of a fact: its form follows from `what`.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Value"))]
 #[serde(untagged)]
 pub enum ValueObject {
     /// There is none.
@@ -295,7 +295,7 @@ pub enum ValueObject {
 
 /// A parameter.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Parameter"))]
 pub struct ParameterObject {
     /// Its name.
     name: String,
@@ -305,7 +305,7 @@ pub struct ParameterObject {
 
 /// A word by name.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Named"))]
 pub struct NamedObject {
     /// The name.
     name: String,
@@ -315,7 +315,7 @@ pub struct NamedObject {
 
 /// Functions of one file.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Home"))]
 pub struct HomeObject {
     /// The file; empty if unknown.
     file: String,
@@ -325,7 +325,7 @@ pub struct HomeObject {
 
 /// A field of an event's record.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Field"))]
 pub struct FieldObject {
     /// Its name.
     name: String,

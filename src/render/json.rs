@@ -20,7 +20,7 @@ use std::io::Write;
 
 /// A placement as JSON; see [`object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Placement"))]
 pub struct Object<'a> {
     /// The release; `None` for a program or shared library.
     pub kernel: Option<Cow<'a, str>>,

@@ -34,7 +34,7 @@ fn who(programs: &Programs) -> String {
 
 /// Something that a kernel offers to BPF programs.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Offer"))]
 pub struct Line<'a> {
     /// The release.
     kernel: &'a str,
@@ -57,7 +57,7 @@ pub struct Line<'a> {
 
 /// Which kinds of programs may call a kfunc.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Programs"))]
 pub struct ProgramsObject {
     /// Those that may.
     allowed: Vec<&'static str>,

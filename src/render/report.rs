@@ -26,7 +26,7 @@ impl Report<'_> {
 
 /// Where the functions of a kernel are inlined, and whether there are several of a name.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Shares"))]
 pub struct SharesLine<'a> {
     /// `shares`.
     kind: &'static str,
@@ -70,7 +70,7 @@ pub struct SharesLine<'a> {
 
 /// What changed from a kernel to the next.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Changes"))]
 pub struct ChangesLine<'a> {
     /// `changes`.
     kind: &'static str,

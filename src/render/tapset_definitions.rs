@@ -74,7 +74,7 @@ fn comment(comment: Option<&str>, whole: bool, out: &mut dyn Write) -> Result<()
 
 /// An alias as JSON.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Alias"))]
 pub struct JsonAlias<'a> {
     /// The release.
     kernel: &'a str,
@@ -96,7 +96,7 @@ pub struct JsonAlias<'a> {
 
 /// A point of an alias.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Point"))]
 pub struct JsonPoint {
     /// The point, without its mark and condition.
     point: String,
@@ -156,7 +156,7 @@ pub fn alias_json(
 
 /// A function as JSON. Types are those inferred by SystemTap.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Function"))]
 pub struct JsonFunction<'a> {
     /// The release.
     kernel: &'a str,
@@ -180,7 +180,7 @@ pub struct JsonFunction<'a> {
 
 /// A parameter of a function.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Parameter"))]
 pub struct JsonParameter<'a> {
     /// Its name.
     name: &'a str,
@@ -219,7 +219,7 @@ pub fn function_json(
 
 /// A macro as JSON.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Macro"))]
 pub struct JsonMacro<'a> {
     /// The release.
     kernel: &'a str,

@@ -14,7 +14,7 @@ use std::io::{Result, Write};
 
 /// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Tracepoint"))]
 pub struct Object<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,

@@ -73,7 +73,7 @@ pub struct Inside {
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InnerMember"))]
 pub struct Inner {
     /// Its name; `None` for an unnamed struct or union, whose members are those of the outer one.
     pub name: Option<String>,
@@ -124,7 +124,7 @@ pub struct Enumerator {
 
 /// A member at the end of a path; see [`member_object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Member"))]
 pub struct AtPath<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,
@@ -164,7 +164,7 @@ pub enum Operation {
 
 /// A function that takes or returns a type; see [`user_object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "User"))]
 pub struct UserObject<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,

@@ -54,6 +54,17 @@ fn every_field_of_every_answer_is_described() {
     assert!(found.is_empty(), "without a description:\n{}", found.join("\n"));
 }
 
+#[test]
+fn every_command_says_what_it_is_for() {
+    use clap::CommandFactory;
+    let mut root = probeidx::cli::args::Args::command();
+    root.build();
+    for command in root.get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        assert!(about.starts_with(char::is_uppercase), "{}: {about:?}", command.get_name());
+    }
+}
+
 /// The commands that answer, each with its schema.
 #[test]
 fn every_command_that_answers_has_a_schema() {

@@ -167,7 +167,7 @@ fn reason(report: &Report) -> Option<Error> {
 
 /// An index that was built.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Built"))]
 pub struct Line<'a> {
     /// The release; null for a program or shared library.
     kernel: Option<&'a str>,

@@ -44,7 +44,7 @@ impl Candidate {
 
 /// A completion, or that the shell is to complete file names.
 #[derive(serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Completion"))]
 #[serde(untagged)]
 pub enum Line<'a> {
     /// File names.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// A kernel that was added to a store.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Added"))]
 pub struct AddLine<'a> {
     /// The release.
     kernel: &'a str,
@@ -33,7 +33,7 @@ pub struct AddLine<'a> {
 
 /// Kernels that were removed from a store.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Removed"))]
 pub struct RemoveLine<'a> {
     /// As they were named.
     removed: &'a [String],
@@ -45,7 +45,7 @@ pub struct RemoveLine<'a> {
 
 /// A store whose checksums are right.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verified"))]
 pub struct VerifyLine {
     /// True: damage is an error.
     whole: bool,
@@ -57,7 +57,7 @@ pub struct VerifyLine {
 
 /// A kernel of a store.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Kernel"))]
 pub struct ListLine<'a> {
     #[serde(flatten)]
     kernel: &'a fleet::Listed,

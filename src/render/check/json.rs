@@ -71,7 +71,7 @@ pub struct Program<'a> {
 
 /// How many addresses a probe point is placed at.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Placed"))]
 pub struct PlacedObject {
     /// The number of probes.
     probes: usize,
@@ -113,7 +113,7 @@ pub struct File<'a> {
 
 /// Something that is wrong.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
 pub struct FindingObject<'a> {
     /// What it is about: a state of programs, or `unreadable`.
     state: &'static str,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// What happened.
 #[derive(JsonSchema)]
+#[schemars(rename = "Event")]
 pub struct Line {
     /// Seconds since the boot, with nanoseconds.
     pub time: f64,
