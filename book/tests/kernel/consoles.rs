@@ -85,7 +85,8 @@ fn differences(block: &Block, folder: &Path, home: &Path) -> Vec<String> {
     let mut found = vec![];
     for command in &block.commands {
         let mut shell = Command::new("bash");
-        shell.args(["-c", &format!("exec 2>&1; {}", command.typed)]).current_dir(folder).stdin(Stdio::null());
+        let typed = command.typed.replace("~/.cache/probeidx", &folder.join("db").to_string_lossy());
+        shell.args(["-c", &format!("exec 2>&1; {typed}")]).current_dir(folder).stdin(Stdio::null());
         shell
             .env("PATH", &path)
             .env("HOME", home)
