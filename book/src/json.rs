@@ -19,8 +19,30 @@ This page is made from the program: `UPDATE=1 cargo test -p probeidx-book --test
 
 /// The file of a schema.
 pub fn file(answer: &Answer) -> String {
+    let mut schema = answer.schema.as_value().clone();
+    reword(&mut schema);
     // Maps and strings are always JSON.
-    serde_json::to_string_pretty(answer.schema.as_value()).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// Puts all descriptions into words for those who do not read Rust.
+fn reword(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            if let Some(Value::String(text)) = parts.get_mut("description") {
+                *text = plain(text);
+            }
+            parts.values_mut().for_each(reword);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(reword),
+        _ => {}
+    }
+}
+
+/// Text of Rust's documentation, without references to Rust.
+fn plain(text: &str) -> String {
+    let text = text.replace("[`", "`").replace("`]", "`").replace("`None`", "null").replace('\n', " ");
+    text.split_once("; see `").map_or(text.clone(), |(before, _)| format!("{before}."))
 }
 
 /// The page.
@@ -83,10 +105,9 @@ fn fields(schema: &Value, properties: &Map<String, Value>, page: &mut String) {
     }
 }
 
-/// What a schema says of itself; what Rust's documentation links to is a word.
+/// What a schema says of itself.
 fn description(schema: &Value) -> String {
-    let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-    text.replace("[`", "`").replace("`]", "`").replace("`None`", "null").replace('\n', " ")
+    plain(schema.get("description").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// The type in words.

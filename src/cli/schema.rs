@@ -72,6 +72,7 @@ enum Place {
 
 /// A place that an alias of a tapset leads to.
 #[derive(JsonSchema)]
+#[schemars(rename = "{T}OfAlias")]
 #[expect(dead_code, reason = "the schema is what is wanted")]
 struct OfAlias<T> {
     #[serde(flatten)]
@@ -100,6 +101,7 @@ enum Frame {
 
 /// A place of a log.
 #[derive(JsonSchema)]
+#[schemars(rename = "{T}OfLog")]
 #[expect(dead_code, reason = "the schema is what is wanted")]
 struct OfLog<T> {
     /// The line of the log that has the frame, from 1.

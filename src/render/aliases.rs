@@ -34,7 +34,7 @@ pub struct Object<'a> {
     pub locals: Vec<Fields<'a>>,
 }
 
-/// A local as JSON.
+/// A local of an alias.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Local"))]
 pub struct Fields<'a> {

@@ -79,7 +79,7 @@ pub struct AliasLine<'a> {
     line: u32,
     /// From 1.
     column: u32,
-    /// `ok`, `dead` if none of its points matches, or `unindexed`.
+    /// `resolves`, `dead` if none of its points matches, or `unindexed`.
     state: &'static str,
     /// Its points, as written.
     arms: Vec<ArmObject<'a>>,

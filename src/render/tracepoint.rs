@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
-/// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
+/// A tracepoint: the fields of a placement, and those of the event's record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Tracepoint"))]
 pub struct Object<'a> {

@@ -158,7 +158,7 @@ pub struct AtPath<'a> {
 pub enum Operation {
     /// Read the pointer there.
     Deref,
-    /// Add bytes.
+    /// Add so many bytes.
     Add(i64),
 }
 
