@@ -4,5 +4,6 @@ mod answers;
 mod consoles;
 mod generated;
 mod links;
+mod traces;
 #[path = "../validated.rs"]
 mod validated;
