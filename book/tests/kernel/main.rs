@@ -29,7 +29,8 @@ static INDEXES: LazyLock<PathBuf> = LazyLock::new(|| {
             .args(["build", "-q", "--progress", "never", "--sysroot"])
             .arg(root)
             .arg(release);
-        assert!(build.status().unwrap().success());
+        let built = build.output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     }
     db
 });

@@ -27,7 +27,13 @@ impl Namer for Names {
 }
 
 fn event(kind: Kind, shown: Shown) -> Event {
-    let copy = |place, inlined_into| Copy { definition: None, is_certain: true, place, inlined_into, unreadable: vec![] };
+    let copy = |place, inlined_into| Copy {
+        definition: None,
+        is_certain: true,
+        place,
+        inlined_into,
+        unreadable: vec![],
+    };
     let anchor = ("_text".to_owned(), 5);
     let place = Place { anchor, module: None, address: 0x1234, run_time: None };
     Event {
@@ -57,11 +63,25 @@ fn lines_of_events_are_as_the_schema_says() {
         (Shown::Text, Value::Unreadable),
     ];
     for (shown, value) in values {
-        for (kind, copy, stack) in [(Kind::Kprobe, Some(0), &[][..]), (Kind::Kretprobe, Some(1), &[9][..]), (Kind::Kprobe, None, &[])] {
+        for (kind, copy, stack) in [
+            (Kind::Kprobe, Some(0), &[][..]),
+            (Kind::Kretprobe, Some(1), &[9][..]),
+            (Kind::Kprobe, None, &[]),
+        ] {
             let event = event(kind, shown.clone());
             let values = std::slice::from_ref(&value);
             let copy = copy.map(|at| &event.copies[at]);
-            let record = Record { time: 3_000_219_456, cpu: 1, pid: 42, comm: b"sh", event: &event, copy, values, stack, returns_to: None };
+            let record = Record {
+                time: 3_000_219_456,
+                cpu: 1,
+                pid: 42,
+                comm: b"sh",
+                event: &event,
+                copy,
+                values,
+                stack,
+                returns_to: None,
+            };
             let mut out = vec![];
             json::line(&record, &mut Names(None), &mut out);
             schemas.hold("trace", std::str::from_utf8(&out).unwrap());
@@ -83,7 +103,9 @@ fn tables_are_as_the_schema_says() {
         let mut out = vec![];
         for counted in [Counted::Copies, Counted::Values(column)] {
             let mut tally = Tally::new(counted, 2);
-            [-2, 1, 5, 5000].map(|value: i64| tally.add(Some(0), &Value::Number(Number::new(value as u64, 8, true))));
+            for value in [-2i64, 1, 5, 5000] {
+                tally.add(Some(0), &Value::Number(Number::new(value as u64, 8, true)));
+            }
             tally.add(None, &Value::Number(Number::new(1, 8, true)));
             match counted {
                 Counted::Copies => table::copies_json(&event, &tally, &mut out),
