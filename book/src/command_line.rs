@@ -6,12 +6,17 @@ use std::fmt::Write;
 const HEAD: &str = "# Command line
 
 Every command with its arguments, options and exit codes, as `probeidx COMMAND --help` prints them. This page is made from the
-program: `UPDATE=1 cargo test -p probeidx-book --test suite` writes it anew.
+program: `UPDATE=1 cargo test -p probeidx-book --test suite` writes it anew. `--debuginfod` of `build` is not in it, which only programs
+with that feature have: [Debug information](../debuginfo.md).
 ";
+
+/// Arguments that not every build of the program has: the page is to be the same for all.
+const OF_FEATURES: [&str; 1] = ["debuginfod"];
 
 /// The page.
 pub fn reference() -> String {
-    let mut root = probeidx::cli::args::Args::command();
+    // Not as wide as the terminal of who writes the page.
+    let mut root = probeidx::cli::args::Args::command().term_width(100);
     root.build();
     let mut page = HEAD.to_owned();
     page.push_str("\n## Options of every command\n\n");
@@ -34,6 +39,7 @@ fn put(command: &Command, before: &str, depth: usize, page: &mut String) {
     let own: Vec<&Arg> = command
         .get_arguments()
         .filter(|arg| !arg.is_global_set() && !arg.is_hide_set() && !is_help(arg))
+        .filter(|arg| !OF_FEATURES.contains(&arg.get_id().as_str()))
         .collect();
     if !own.is_empty() {
         page.push('\n');

@@ -1,5 +1,10 @@
 //! JSON Schemas of all that is printed as JSON, from the types that print it. `book/` writes them to docs/schemas, and holds real
 //! answers against them.
+#![expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "nobody makes values of these: their schemas are what is wanted"
+)]
 use super::{build, capture, complete, exit, fleet, index, trace};
 use crate::render::{
     address, aliases, callers, check, diff, health, history, json, offers, report, tapset_definitions,
@@ -61,7 +66,6 @@ fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Answer {
 /// A placement, a tracepoint, or a point of an alias.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Place {
     Code(json::Object<'static>),
     Tracepoint(tracepoint::Object<'static>),
@@ -73,7 +77,6 @@ enum Place {
 /// A place that an alias of a tapset leads to.
 #[derive(JsonSchema)]
 #[schemars(rename = "{T}OfAlias")]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 struct OfAlias<T> {
     #[serde(flatten)]
     place: T,
@@ -84,7 +87,6 @@ struct OfAlias<T> {
 /// What is at an address, or why that is not known.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Addr {
     There(address::Object<'static>),
     Absent(address::AbsentObject<'static>),
@@ -93,7 +95,6 @@ enum Addr {
 /// A frame of a log: what is there, or why that is not known.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Frame {
     There(OfLog<address::Object<'static>>),
     Absent(OfLog<address::AbsentObject<'static>>),
@@ -102,7 +103,6 @@ enum Frame {
 /// A place of a log.
 #[derive(JsonSchema)]
 #[schemars(rename = "{T}OfLog")]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 struct OfLog<T> {
     /// The line of the log that has the frame, from 1.
     log_line: u64,
@@ -113,7 +113,6 @@ struct OfLog<T> {
 /// A program of a file on a kernel, or the file as a whole.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Check {
     Program(check::json::Program<'static>),
     File(check::json::File<'static>),
@@ -122,7 +121,6 @@ enum Check {
 /// An alias, a finding, or a point that no kernel has.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum CheckTapset {
     Alias(health::AliasLine<'static>),
     Finding(health::FindingLine<'static>),
@@ -132,7 +130,6 @@ enum CheckTapset {
 /// A difference, or how many there are.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Diff {
     Difference(diff::Line<'static>),
     Summary(diff::Summary<'static>),
@@ -140,7 +137,6 @@ enum Diff {
 
 /// A failure, on stderr.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 struct Failure {
     /// Why it failed.
     error: exit::Fields<'static>,
@@ -149,7 +145,6 @@ struct Failure {
 /// A kernel that was added or is there, kernels that were removed, or that all is whole.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Fleet {
     List(fleet::ListLine<'static>),
     Add(fleet::AddLine<'static>),
@@ -160,7 +155,6 @@ enum Fleet {
 /// Shares of a kernel, or changes from one to the next.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Report {
     Shares(report::SharesLine<'static>),
     Changes(report::ChangesLine<'static>),
@@ -169,7 +163,6 @@ enum Report {
 /// An alias, a function, or a macro.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Tapset {
     Alias(AliasHere),
     Function(tapset_definitions::JsonFunction<'static>),
@@ -178,7 +171,6 @@ enum Tapset {
 
 /// An alias; if a pattern was given, with what it means on this kernel.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 struct AliasHere {
     #[serde(flatten)]
     alias: tapset_definitions::JsonAlias<'static>,
@@ -190,7 +182,6 @@ struct AliasHere {
 /// An event, a loss, a row of a table, or a step of `--dry-run`.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Trace {
     Event(crate::render::trace::schema::Line),
     Lost(crate::render::trace::schema::Lost),
@@ -203,7 +194,6 @@ enum Trace {
 /// A type, a member, or a function that takes or returns a type.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Type {
     Layout(types_json::Type<'static>),
     Member(types_json::AtPath<'static>),
@@ -213,7 +203,6 @@ enum Type {
 /// A request. Nothing else may stand in it; a field that is null counts as left out.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 struct Request {
     /// It comes back with each line of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,7 +226,6 @@ struct Request {
 /// A whole number, or a string of at most 256 bytes.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Id {
     Number(i64),
     Text(String),
@@ -246,7 +234,6 @@ enum Id {
 /// A line of an answer: `item` or `note`, and at the end `done` or `error`.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Reply {
     Item {
         /// That of the request.
@@ -277,7 +264,6 @@ enum Reply {
 /// A line of the command, whose own schema says what is in it.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 enum Item {
     Text(String),
     Object(Map<String, Value>),
@@ -285,7 +271,6 @@ enum Item {
 
 /// The end of an answer.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "the schema is what is wanted")]
 struct Done {
     /// The exit code of the command: 0 or 1.
     code: u8,

@@ -114,7 +114,7 @@ pub fn json(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
             kernel: &kernel.id.release,
             build_id: kernel.id.build_id.as_deref(),
             architecture: kernel.id.architecture,
-            distribution: &kernel.distribution,
+            distribution: kernel.distribution,
             line: release.line().to_string(),
             flavour: release.flavour,
             objects,
