@@ -8,7 +8,7 @@ mod answers;
 mod consoles;
 #[path = "../../../tests/real_kernels/mod.rs"]
 mod real_kernels;
-#[path = "../validated.rs"]
+#[path = "../validated/mod.rs"]
 mod validated;
 
 use std::path::{Path, PathBuf};

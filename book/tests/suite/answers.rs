@@ -56,7 +56,7 @@ fn answers_are_as_their_schemas_say() {
                 probe t.none = kernel.function(\"no_such\"), timer.s(1) {}\nfunction twice:long(x:long) /* pure */ { return 2 * x }\n";
     std::fs::write(tapset.path().join("t.stp"), text).unwrap();
     std::fs::write(tapset.path().join("t.stpm"), "@define one(a) %( @a + 1 %)\n").unwrap();
-    let mut asked = Asked { schemas: Schemas::new(), db: db.path().to_owned() };
+    let mut asked = Asked { schemas: Schemas::all(), db: db.path().to_owned() };
     for ((folder, release), level) in folders.iter().zip(RELEASES).zip(["-O2", "-O1"]) {
         let vmlinux = small_kernel::compile(folder.path(), release, level, &[]);
         let words = ["build", "--tapset", tapset.path().to_str().unwrap(), vmlinux.to_str().unwrap()];

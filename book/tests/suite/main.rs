@@ -5,5 +5,5 @@ mod consoles;
 mod generated;
 mod links;
 mod traces;
-#[path = "../validated.rs"]
+#[path = "../validated/mod.rs"]
 mod validated;

@@ -49,7 +49,7 @@ fn event(kind: Kind, shown: Shown) -> Event {
 
 #[test]
 fn lines_of_events_are_as_the_schema_says() {
-    let mut schemas = Schemas::new();
+    let mut schemas = Schemas::all();
     let number = |bits, is_signed| Value::Number(Number::new(bits, 8, is_signed));
     let numbers = Numbers { bytes: &[1, 0, 5, 0], size: 2, is_signed: false, is_big_endian: false };
     let values = [
@@ -96,7 +96,7 @@ fn lines_of_events_are_as_the_schema_says() {
 
 #[test]
 fn tables_are_as_the_schema_says() {
-    let mut schemas = Schemas::new();
+    let mut schemas = Schemas::all();
     for shown in [Shown::Signed, Shown::Result] {
         let event = event(Kind::Kretprobe, shown);
         let column = &event.columns[0];

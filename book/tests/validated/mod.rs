@@ -11,7 +11,8 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    pub fn new() -> Self {
+    /// Those of [`probeidx::cli::schema::all`].
+    pub fn all() -> Self {
         let made = |schema: &Value| jsonschema::validator_for(schema).unwrap();
         let both = |schema: &Value| {
             let mut closed = schema.clone();
