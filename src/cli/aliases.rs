@@ -2,7 +2,6 @@
 use crate::query::systemtap::alias::{At, Probe};
 use crate::render;
 use probeidx_format::View;
-use serde_json::json;
 use std::io::{self, Write};
 
 /// Writes a probe as one line of JSON: a placement or tracepoint with the fields of the alias.
@@ -14,11 +13,8 @@ pub fn put_json(view: &View<'_>, kernel: &str, probe: &Probe<'_, '_>, out: &mut 
         At::Nowhere | At::Unindexed => {
             let instance = if matches!(probe.place, At::Unindexed) { "unindexed" } else { "none" };
             let point = probe.named.point;
-            writeln!(
-                line,
-                "{}",
-                json!({"kernel": kernel, "module": null, "probe": point, "instance": instance})
-            )?;
+            let nowhere = render::aliases::Nowhere { kernel, module: None, probe: point, instance };
+            writeln!(line, "{}", render::json_of(&nowhere))?;
         }
     }
     render::aliases::extend(&mut line, &probe.named)?;

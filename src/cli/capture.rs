@@ -12,6 +12,7 @@ use crate::live::gather::gather;
 use crate::query::Index;
 use crate::query::runtime::overlay::Overlay;
 use crate::query::runtime::patched;
+use crate::render::json_of;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -38,8 +39,15 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
     let symbols = live.symbols.as_ref().map_or(0, |all| all.values().map(Vec::len).sum());
     let (file, modules) = (args.file.display(), live.modules.len());
     let line = match config.json {
-        true => serde_json::json!({"kernel": live.release, "build_id": live.build_id, "file": args.file,
-            "size": size, "modules": modules, "symbols": symbols, "missing": live.missing})
+        true => json_of(&Line {
+            kernel: &live.release,
+            build_id: live.build_id.as_deref(),
+            file: &args.file,
+            size,
+            modules,
+            symbols,
+            missing: &live.missing,
+        })
         .to_string(),
         false => {
             format!(
@@ -51,6 +59,26 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
     };
     writeln!(out, "{line}").map_err(failed)?;
     Ok(Outcome::Done)
+}
+
+/// A capture that was written.
+#[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Captured"))]
+pub struct Line<'a> {
+    /// The release.
+    kernel: &'a str,
+    /// The build id of the running kernel.
+    build_id: Option<&'a str>,
+    /// The file.
+    file: &'a Path,
+    /// Its bytes.
+    size: u64,
+    /// The number of modules that are loaded.
+    modules: usize,
+    /// The number of their symbols.
+    symbols: usize,
+    /// What could not be read, each with the reason.
+    missing: &'a [(String, String)],
 }
 
 /// Adds the code that was patched when the kernel started, if an index says where that is.

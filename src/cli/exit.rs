@@ -68,15 +68,22 @@ fn as_json(error: &Error) -> String {
     format!("{{\"error\":{}}}", object(error))
 }
 
+/// Why something failed.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Error"))]
+pub struct Fields<'a> {
+    /// The kind of failure: `usage`, `no-match`, `io`, `no-index`, `index-damaged`, ….
+    kind: &'a str,
+    /// What is wrong.
+    message: &'a str,
+    /// The file that it is about.
+    path: Option<Cow<'a, str>>,
+    /// What to do.
+    hint: Option<&'a str>,
+}
+
 /// The documented JSON object of an error. It has no fields for section and offset, so these precede the message.
 pub fn object(error: &Error) -> String {
-    #[derive(Serialize)]
-    struct Fields<'a> {
-        kind: &'a str,
-        message: &'a str,
-        path: Option<Cow<'a, str>>,
-        hint: Option<&'a str>,
-    }
     let path = error.path().map(|path| path.to_string_lossy());
     let place = error.place().unwrap_or_default();
     let within = place.strip_prefix(path.as_deref().unwrap_or_default()).unwrap_or(&place);

@@ -13,12 +13,103 @@ use crate::query::index::kernel_id::KernelId;
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
-use crate::render::{SCHEMA, printable};
+use crate::render::{SCHEMA, json_of, printable};
 use probeidx_format::View;
 use probeidx_format::id::PlaceId;
 use probeidx_format::record::FunctionRecord;
-use serde_json::json;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
+
+/// An indexed kernel.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Kernel"))]
+pub struct KernelLine<'a> {
+    /// The release.
+    kernel: &'a str,
+    /// As `uname -m` prints it.
+    architecture: &'a str,
+    /// The build id of its vmlinux.
+    build_id: Option<&'a str>,
+    /// The file of its index.
+    index: &'a Path,
+    /// The version of the JSON answers.
+    schema: u32,
+}
+
+/// What is in an index.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Stats"))]
+pub struct StatsLine<'a> {
+    /// The release; null for a program or shared library.
+    kernel: Option<&'a str>,
+    /// The file of the index.
+    index: &'a Path,
+    /// The version of the program that wrote it.
+    written_by: &'a str,
+    /// `dwarf`, `btf` or `symbols`.
+    rests_on: &'static str,
+    /// How many records there are of each kind.
+    counts: BTreeMap<String, usize>,
+    /// The bytes of each section of the file.
+    sections: BTreeMap<String, u64>,
+    /// The bytes of all of them.
+    size: u64,
+    /// `memory` if its code is that of the running kernel, as patched for the processor there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    /// The path of a program or shared library.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<&'a str>,
+    /// How many placements have verdicts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<Verdicts>,
+    /// How BTF compares with the debug information.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    btf: Option<BtfCounts>,
+    /// With `--btf`, the functions that differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<Vec<BtfDifference>>,
+}
+
+/// How many functions BTF has with the prototypes of the debug information.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BtfCounts {
+    /// With the same prototype.
+    same: usize,
+    /// Those that it does not have.
+    missing: usize,
+    /// Those of whose name it has several prototypes.
+    ambiguous: usize,
+    /// With another prototype.
+    changed: usize,
+}
+
+/// A function that BTF does not have as the debug information does.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BtfDifference {
+    /// Its name.
+    name: String,
+    /// The file of its declaration.
+    file: String,
+    /// From 1.
+    line: u32,
+    /// `missing`, `ambiguous` or `changed`.
+    btf: &'static str,
+}
+
+/// An index whose checksums are right.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verified"))]
+pub struct VerifyLine<'a> {
+    /// The file.
+    index: &'a Path,
+    /// True: damage is an error.
+    whole: bool,
+}
 
 /// Lists the indexed kernels by release, with their files.
 pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
@@ -28,9 +119,9 @@ pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         let KernelId { release, architecture, build_id } = KernelId::of(view);
         let written = match config.json {
             true => {
-                let kernel = json!({"kernel": release, "architecture": architecture, "build_id": build_id,
-                    "index": path, "schema": SCHEMA});
-                writeln!(out, "{kernel}")
+                let (kernel, build_id) = (&*release, build_id.as_deref());
+                let line = KernelLine { kernel, architecture, build_id, index: &path, schema: SCHEMA };
+                writeln!(out, "{}", json_of(&line))
             }
             false => writeln!(out, "{}  {architecture}  {}", printable(&release), path.display()),
         };
@@ -83,35 +174,35 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
         let object = user_object::path(view).map(|path| String::from_utf8_lossy(path).into_owned());
         let written = (|| {
             if config.json {
-                let counts: serde_json::Map<_, _> =
-                    counts.iter().map(|(what, n)| (what.replace(' ', "_"), json!(n))).collect();
-                let sections: serde_json::Map<_, _> =
-                    view.section_sizes().map(|(name, size)| (name.text().to_owned(), json!(size))).collect();
-                let kernel = object.is_none().then_some(&meta.release);
-                let mut line = json!({"kernel": kernel, "index": path, "written_by": meta.written_by,
-                    "rests_on": provenance::of_index(view).name(),
-                    "counts": counts, "sections": sections, "size": size});
-                if provenance::is_of_memory(view) {
-                    line["code"] = json!("memory");
-                }
-                if let Some(path) = &object {
-                    line["process"] = json!(path);
-                }
-                if let Some(counts) = &verdicts {
-                    line["verdicts"] = json!(Verdicts::from(counts));
-                }
-                if let Some(c) = in_btf {
-                    line["btf"] = json!({"same": c.same, "missing": c.missing, "ambiguous": c.ambiguous,
-                        "changed": c.changed});
-                }
-                if args.btf {
-                    let difference = |f: FunctionRecord| {
-                        json!({"name": text(f.name), "file": text(f.file), "line": f.line.get(),
-                            "btf": btf_vs_dwarf::name(f.in_btf())})
-                    };
-                    line["differences"] = differences().map(|(_, f)| difference(f)).collect();
-                }
-                return writeln!(out, "{line}");
+                let difference = |f: FunctionRecord| BtfDifference {
+                    name: text(f.name),
+                    file: text(f.file),
+                    line: f.line.get(),
+                    btf: btf_vs_dwarf::name(f.in_btf()),
+                };
+                let line = StatsLine {
+                    kernel: object.is_none().then_some(&*meta.release),
+                    index: &path,
+                    written_by: &meta.written_by,
+                    rests_on: provenance::of_index(view).name(),
+                    counts: counts.iter().map(|(what, n)| (what.replace(' ', "_"), *n)).collect(),
+                    sections: view
+                        .section_sizes()
+                        .map(|(name, size)| (name.text().to_owned(), size))
+                        .collect(),
+                    size,
+                    code: provenance::is_of_memory(view).then_some("memory"),
+                    process: object.as_deref(),
+                    verdicts: verdicts.as_ref().map(Verdicts::from),
+                    btf: in_btf.map(|c| BtfCounts {
+                        same: c.same,
+                        missing: c.missing,
+                        ambiguous: c.ambiguous,
+                        changed: c.changed,
+                    }),
+                    differences: args.btf.then(|| differences().map(|(_, f)| difference(f)).collect()),
+                };
+                return writeln!(out, "{}", json_of(&line));
             }
             let name = object.as_ref().unwrap_or(&meta.release);
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
@@ -166,7 +257,7 @@ pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         config.open(&path)?.verify()?;
         if config.json {
-            writeln!(out, "{}", json!({"index": path, "whole": true})).map_err(failed)?;
+            writeln!(out, "{}", json_of(&VerifyLine { index: &path, whole: true })).map_err(failed)?;
         } else {
             writeln!(out, "{}: whole", path.display()).map_err(failed)?;
         }

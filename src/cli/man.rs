@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 /// When the contents of the pages last changed.
-const DATE: &str = "2026-11-21";
+const DATE: &str = "2026-11-26";
 
 /// The width of text lines.
 const WIDTH: usize = 76;

@@ -31,6 +31,8 @@ mod processes;
 pub mod project;
 mod report;
 pub mod resolve;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod serve;
 pub mod source;
 mod streams;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 /// A kernel of a store.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listed {
     /// What `--kernel` takes.
     pub kernel: String,

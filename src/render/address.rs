@@ -144,6 +144,7 @@ fn put_hex(number: u64, out: &mut Vec<u8>) {
 
 /// What is known about an address, as JSON; see [`object`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Place"))]
 pub struct Object<'a> {
     /// The release; `None` for a program or shared library.
     pub kernel: Option<Cow<'a, str>>,
@@ -196,6 +197,7 @@ pub struct Object<'a> {
 
 /// A function, with the line within it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// The function's name.
     pub function: String,
@@ -211,6 +213,7 @@ pub struct Step {
 
 /// The place of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Declared {
     /// The file.
     pub file: String,
@@ -300,6 +303,7 @@ pub fn absent_json(kernel: &str, asked: &[u8], why: &Absent, out: &mut Vec<u8>) 
 
 /// An address that does not resolve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NoPlace"))]
 pub struct AbsentObject<'a> {
     /// The release; `None` if no kernel is indexed.
     pub kernel: Option<Cow<'a, str>>,

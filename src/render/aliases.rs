@@ -1,11 +1,11 @@
 //! Formats the parts of an alias's placement that those of functions and tracepoints lack.
-use super::printable;
 use super::text::Style;
+use super::{json_of, printable};
 use crate::query::systemtap::alias::Named;
 use crate::query::systemtap::alias::explain::{Arm, Explained, Outcome};
 use crate::query::systemtap::alias::locals::{Local, Locals};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
@@ -22,6 +22,7 @@ impl Local {
 
 /// The fields that an alias adds to a placement; see [`object`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AliasFields"))]
 pub struct Object<'a> {
     /// Its name.
     pub alias: Cow<'a, str>,
@@ -33,8 +34,9 @@ pub struct Object<'a> {
     pub locals: Vec<Fields<'a>>,
 }
 
-/// A local as JSON.
+/// A local of an alias.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Local"))]
 pub struct Fields<'a> {
     /// Its name.
     pub name: Cow<'a, str>,
@@ -102,6 +104,20 @@ pub fn object<'n>(named: &Named<'n>) -> Object<'n> {
     let Named { name, through, point, locals } = *named;
     let [alias, point] = [name, point].map(Cow::Borrowed);
     Object { alias, through: Cow::Borrowed(through), point, locals: locals.own.iter().map(fields).collect() }
+}
+
+/// A point of an alias that is no place in the indexed kernel, before the fields of the alias are added.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Nowhere<'a> {
+    /// The release.
+    pub kernel: &'a str,
+    /// Null.
+    pub module: Option<()>,
+    /// The point.
+    pub probe: &'a str,
+    /// `none`, or `unindexed` where the index of a kernel cannot tell.
+    pub instance: &'static str,
 }
 
 /// Adds the fields of one object to a line of JSON.
@@ -177,34 +193,86 @@ fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result
     arm.inner.iter().try_for_each(|inner| put_arm(inner, depth + 1, style, out))
 }
 
+/// What an alias means on a kernel.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Explained"))]
+pub struct ExplainedObject<'a> {
+    /// Its points, in the order in which they are tried.
+    points: Vec<ArmObject>,
+    /// Its locals, separately for the places where they differ.
+    locals: Vec<LocalsObject<'a>>,
+}
+
+/// The locals of some places.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Locals"))]
+pub struct LocalsObject<'a> {
+    /// How many places have them.
+    places: usize,
+    /// The locals.
+    locals: Vec<Fields<'a>>,
+}
+
+/// A point of an alias, and what came of it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Point"))]
+pub struct ArmObject {
+    /// The point, as the tapset has it.
+    point: String,
+    /// `resolved`, `nothing`, `not-tried` or `unindexed`.
+    state: &'static str,
+    /// The number of probes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    places: Option<usize>,
+    /// How many of them the kernel accepts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reachable: Option<usize>,
+    /// How many of them are undecided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undecided: Option<usize>,
+    /// Whether it is marked `!`, so that later points are not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<bool>,
+    /// Why it has no probes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// The points of the aliases that it refers to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    through: Vec<Self>,
+}
+
 /// Like [`arms`] and [`all_locals`], as JSON: `{"points": […], "locals": […]}`.
 pub fn explained_json(explained: &Explained) -> Value {
-    let locals = explained.locals.iter().map(
-        |(own, count)| json!({"places": count, "locals": own.own.iter().map(fields).collect::<Vec<_>>()}),
-    );
-    json!({
-        "points": explained.arms.iter().map(arm_json).collect::<Vec<_>>(),
-        "locals": locals.collect::<Vec<_>>(),
+    let locals = explained
+        .locals
+        .iter()
+        .map(|(own, places)| LocalsObject { places: *places, locals: own.own.iter().map(fields).collect() });
+    json_of(&ExplainedObject {
+        points: explained.arms.iter().map(arm_object).collect(),
+        locals: locals.collect(),
     })
 }
 
-fn arm_json(arm: &Arm) -> Value {
-    let mut object = match &arm.outcome {
-        Outcome::Probes { places, reachable, undecided, ends } => {
-            let mut object =
-                json!({"state": "resolved", "places": places, "reachable": reachable, "ends": ends});
-            if *undecided > 0 {
-                object["undecided"] = json!(undecided);
-            }
-            object
-        }
-        Outcome::Nothing { why } => json!({"state": "nothing", "why": why}),
-        Outcome::NotTried => json!({"state": "not-tried"}),
-        Outcome::Unindexed => json!({"state": "unindexed"}),
+fn arm_object(arm: &Arm) -> ArmObject {
+    let mut object = ArmObject {
+        point: arm.point.to_string(),
+        state: "resolved",
+        places: None,
+        reachable: None,
+        undecided: None,
+        ends: None,
+        why: None,
+        through: arm.inner.iter().map(arm_object).collect(),
     };
-    object["point"] = json!(arm.point.to_string());
-    if !arm.inner.is_empty() {
-        object["through"] = json!(arm.inner.iter().map(arm_json).collect::<Vec<_>>());
+    match &arm.outcome {
+        Outcome::Probes { places, reachable, undecided, ends } => {
+            (object.places, object.reachable) = (Some(*places), Some(*reachable));
+            object.undecided = Some(*undecided).filter(|count| *count > 0);
+            object.ends = Some(*ends);
+        }
+        Outcome::Nothing { why } => (object.state, object.why) = ("nothing", Some(why.clone())),
+        Outcome::NotTried => object.state = "not-tried",
+        Outcome::Unindexed => object.state = "unindexed",
     }
     object
 }

@@ -145,31 +145,51 @@ fn module<'a>(view: &View<'a>, object: ObjectId) -> Option<&'a [u8]> {
     Some(view.string(record.name)).filter(|name| !name.is_empty())
 }
 
+/// A function that reaches another one, by one kind of sites.
 #[derive(Serialize)]
-struct Line {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Caller"))]
+pub struct Line {
+    /// The release; not there for a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
-    /// Of the code of the sites.
+    /// The module that contains the sites; `None` for vmlinux.
     module: Option<String>,
+    /// The path of a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<String>,
+    /// The function that is reached.
     function: String,
+    /// The file of its declaration; empty if unknown.
     file: String,
+    /// The line of its declaration, from 1; 0 if unknown.
     line: u32,
+    /// The innermost function that contains the sites; empty if unknown.
     caller: String,
+    /// The file of its declaration; empty if unknown.
     caller_file: String,
+    /// The line of its declaration, from 1; 0 if unknown.
     caller_line: u32,
+    /// `call`, `tail-call`, or `inlined`: a copy, which no probe of the entry sees.
     kind: &'static str,
+    /// The calls, or the copies.
     sites: Vec<At>,
 }
 
+/// A call, or an inlined copy.
 #[derive(Serialize)]
-struct At {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Site"))]
+pub struct At {
+    /// A link address; in a module, an offset within the section.
     address: String,
+    /// The symbol that holds the address.
     symbol: Option<String>,
+    /// The offset from that.
     offset: Option<u32>,
+    /// The file of the source line; empty if unknown.
     file: String,
+    /// That line, from 1; 0 if unknown.
     line: u32,
+    /// Why the code is not present in a running kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<&'static str>,
 }

@@ -1,8 +1,9 @@
 //! Formats the differences between two kernels: a line for each difference and each change in it, or JSON Lines.
 use super::text::Style;
-use super::{printable, printable_bytes};
+use super::{json_of, printable, printable_bytes};
 use crate::query::diff::{Change, Compared, Difference, Home, State, What};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{Result, Write};
 
@@ -94,6 +95,103 @@ pub fn json(kernels: [&str; 2], difference: &Difference<'_>, out: &mut dyn Write
     writeln!(out, "{}", value(kernels, difference))
 }
 
+/// A difference between two kernels.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Difference"))]
+pub struct Line<'a> {
+    /// Their releases, the older one first.
+    kernels: [&'a str; 2],
+    /// What differs: `function`, `struct`, `union`, `enum`, `typedef`, `tracepoint`, ….
+    subject: &'static str,
+    /// Its name.
+    name: &'a str,
+    /// `added`, `removed` or `changed`.
+    change: &'static str,
+    /// Where the first kernel has it; null if it does not.
+    before: Option<HomeObject>,
+    /// Where the second kernel has it; null if it does not.
+    after: Option<HomeObject>,
+    /// What changed in it.
+    changes: Vec<ChangeObject<'a>>,
+}
+
+/// Where something is declared.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Home"))]
+pub struct HomeObject {
+    /// The module; null for vmlinux.
+    module: Option<String>,
+    /// The file; empty if unknown.
+    file: String,
+    /// From 1; 0 if unknown.
+    line: u32,
+}
+
+/// A part that changed.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
+pub struct ChangeObject<'a> {
+    /// What it is: `parameter`, `member`, `verdict`, ….
+    what: &'static str,
+    /// Its name.
+    name: Option<&'a str>,
+    /// As the first kernel has it; null if it does not.
+    before: Option<StateObject<'a>>,
+    /// As the second kernel has it; null if it does not.
+    after: Option<StateObject<'a>>,
+}
+
+/// How a kernel has a part.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "State"))]
+#[serde(untagged)]
+pub enum StateObject<'a> {
+    /// A parameter.
+    Parameter {
+        /// From 1.
+        position: u64,
+        /// In C.
+        #[serde(rename = "type")]
+        of: &'a str,
+    },
+    /// A member, or a field of a record.
+    Member {
+        /// In bytes.
+        offset: u64,
+        /// In C.
+        #[serde(rename = "type")]
+        of: &'a str,
+        /// The first bit of a bit-field, in the byte at the offset.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bit: Option<u64>,
+        /// The number of bits of a bit-field.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        width: Option<u8>,
+    },
+    /// A count or a size.
+    Number(i64),
+    /// A verdict, a type, ….
+    Word(&'a str),
+}
+
+/// How much was compared, and how much of it differs: the last line.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Summary<'a> {
+    /// The releases, the older one first.
+    kernels: [&'a str; 2],
+    /// `summary`.
+    subject: &'static str,
+    /// The number of functions, types and tracepoints in both kernels together, common ones counted once.
+    compared: u64,
+    /// The number that only the second kernel has.
+    added: u64,
+    /// The number that only the first kernel has.
+    removed: u64,
+    /// The number that both have and that differ.
+    changed: u64,
+}
+
 /// A difference as JSON.
 pub fn value(kernels: [&str; 2], difference: &Difference<'_>) -> Value {
     let Difference { subject, name, before, after, changes } = difference;
@@ -102,12 +200,9 @@ pub fn value(kernels: [&str; 2], difference: &Difference<'_>) -> Value {
         (_, None) => "removed",
         _ => "changed",
     };
-    let changes: Vec<Value> = changes.iter().map(change_json).collect();
-    json!({
-        "kernels": kernels, "subject": subject.name(), "name": name, "change": change,
-        "before": before.map(|home| home_json(&home)), "after": after.map(|home| home_json(&home)),
-        "changes": changes,
-    })
+    let [before, after] = [before, after].map(|home| home.as_ref().map(home_object));
+    let changes = changes.iter().map(change_object).collect();
+    json_of(&Line { kernels, subject: subject.name(), name, change, before, after, changes })
 }
 
 /// [`summary`] as one line of JSON.
@@ -117,35 +212,32 @@ pub fn summary_json(kernels: [&str; 2], compared: &Compared, out: &mut dyn Write
 
 /// The number of differences as JSON.
 pub fn summary_value(kernels: [&str; 2], compared: &Compared) -> Value {
-    let Compared { all, added, removed, changed } = compared;
-    json!({"kernels": kernels, "subject": "summary", "compared": all, "added": added,
-        "removed": removed, "changed": changed})
+    let Compared { all, added, removed, changed } = *compared;
+    json_of(&Summary { kernels, subject: "summary", compared: all, added, removed, changed })
 }
 
-fn home_json(home: &Home<'_>) -> Value {
+fn home_object(home: &Home<'_>) -> HomeObject {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    json!({"module": home.module.map(text), "file": text(home.file), "line": home.line})
+    HomeObject { module: home.module.map(text), file: text(home.file), line: home.line }
 }
 
-fn change_json(change: &Change) -> Value {
+fn change_object(change: &Change) -> ChangeObject<'_> {
     let Change { what, name, before, after } = change;
-    let [before, after] = [before, after].map(|state| state.as_ref().map(|state| state_json(*what, state)));
-    let name = Some(name).filter(|name| !name.is_empty());
-    json!({"what": what.name(), "name": name, "before": before, "after": after})
+    let [before, after] = [before, after].map(|state| state.as_ref().map(|state| state_object(*what, state)));
+    let name = Some(&**name).filter(|name| !name.is_empty());
+    ChangeObject { what: what.name(), name, before, after }
 }
 
-fn state_json(what: What, state: &State) -> Value {
+fn state_object(what: What, state: &State) -> StateObject<'_> {
     match state {
-        State::Typed { at, of, .. } if what == What::Parameter => json!({"position": at, "type": of}),
-        State::Typed { at, bits, of } if what == What::Member => {
-            let mut state = json!({"offset": at / 8, "type": of});
-            if let Some(width) = bits {
-                (state["bit"], state["width"]) = (json!(at % 8), json!(width));
-            }
-            state
+        State::Typed { at, of, .. } if what == What::Parameter => {
+            StateObject::Parameter { position: *at, of }
         }
-        State::Typed { at, of, .. } => json!({"offset": at, "type": of}),
-        State::Number(number) => json!(number),
-        State::Word(word) => json!(word),
+        State::Typed { at, bits, of } if what == What::Member => {
+            StateObject::Member { offset: at / 8, of, bit: bits.map(|_| at % 8), width: *bits }
+        }
+        State::Typed { at, of, .. } => StateObject::Member { offset: *at, of, bit: None, width: None },
+        State::Number(number) => StateObject::Number(*number),
+        State::Word(word) => StateObject::Word(word),
     }
 }

@@ -2,9 +2,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde_json::json;
+use serde::Serialize;
+use std::path::Path;
 
-use super::printable;
+use super::{json_of, printable};
 use crate::query::check::State;
 use crate::query::check::tapset_health::{AliasHealth, Broken, Health};
 
@@ -64,29 +65,123 @@ pub fn text(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
+/// An alias of a tapset on a kernel.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Alias"))]
+pub struct AliasLine<'a> {
+    /// The release.
+    kernel: &'a str,
+    /// Its name.
+    alias: &'a str,
+    /// The file that defines it.
+    file: &'a Path,
+    /// From 1.
+    line: u32,
+    /// From 1.
+    column: u32,
+    /// `resolves`, `dead` if none of its points matches, or `unindexed`.
+    state: &'static str,
+    /// Its points, as written.
+    arms: Vec<ArmObject<'a>>,
+    /// Its locals that cannot be read somewhere.
+    broken: Vec<BrokenObject<'a>>,
+}
+
+/// A point of an alias.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Point"))]
+pub struct ArmObject<'a> {
+    /// As it is written.
+    point: &'a str,
+    /// Whether it matches something on this kernel.
+    matches: bool,
+}
+
+/// A local that cannot be read.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Broken"))]
+pub struct BrokenObject<'a> {
+    /// Its name.
+    local: &'a str,
+    /// The part of the kernel's variable that is missing.
+    variable: &'a str,
+    /// Why it is missing.
+    why: &'a str,
+    /// What there is instead, the likeliest first.
+    instead: &'a [String],
+}
+
+/// Something that is wrong in a function of a tapset.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
+pub struct FindingLine<'a> {
+    /// The release.
+    kernel: &'a str,
+    /// The file.
+    file: &'a Path,
+    /// From 1.
+    line: u32,
+    /// From 1.
+    column: u32,
+    /// The kind of what is wrong: `variable`, `function`, `arity`, ….
+    finding: &'static str,
+    /// What it is about.
+    what: &'a str,
+    /// Why it is wrong.
+    why: &'a str,
+    /// What there is instead, the likeliest first.
+    instead: &'a [String],
+}
+
+/// A point of an alias that no kernel has.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Untaken"))]
+pub struct UntakenLine {
+    /// The point.
+    untaken: String,
+    /// The alias.
+    alias: String,
+    /// File, line and column of that.
+    place: String,
+}
+
 /// Writes an object for each alias and finding of a kernel, and one for each point that no kernel has.
 pub fn json(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Result<()> {
     for (kernel, health) in kernels.iter().zip(all) {
         for a in &health.aliases {
-            let arms: Vec<_> = a.arms.iter().map(|(arm, m)| json!({"point": arm, "matches": m})).collect();
-            let broken: Vec<_> = a.broken.iter().map(broken_json).collect();
-            let state = if a.state == State::Fails { "dead" } else { a.state.name() };
-            let line = json!({"kernel": kernel, "alias": a.name, "file": a.path, "line": a.line,
-                "column": a.column, "state": state, "arms": arms, "broken": broken});
-            writeln!(out, "{line}")?;
+            let line = AliasLine {
+                kernel,
+                alias: &a.name,
+                file: &a.path,
+                line: a.line,
+                column: a.column,
+                state: if a.state == State::Fails { "dead" } else { a.state.name() },
+                arms: a.arms.iter().map(|(point, matches)| ArmObject { point, matches: *matches }).collect(),
+                broken: a.broken.iter().map(broken_object).collect(),
+            };
+            writeln!(out, "{}", json_of(&line))?;
         }
         for f in &health.findings {
-            let line = json!({"kernel": kernel, "file": f.path, "line": f.line, "column": f.column,
-                "finding": f.trouble.name(), "what": f.what, "why": f.why, "instead": f.instead});
-            writeln!(out, "{line}")?;
+            let line = FindingLine {
+                kernel,
+                file: &f.path,
+                line: f.line,
+                column: f.column,
+                finding: f.trouble.name(),
+                what: &f.what,
+                why: &f.why,
+                instead: &f.instead,
+            };
+            writeln!(out, "{}", json_of(&line))?;
         }
     }
-    for (place, alias, arm) in untaken(all) {
-        writeln!(out, "{}", json!({"untaken": arm, "alias": alias, "place": place}))?;
+    for (place, alias, untaken) in untaken(all) {
+        writeln!(out, "{}", json_of(&UntakenLine { untaken, alias, place }))?;
     }
     Ok(())
 }
 
-fn broken_json(broken: &Broken) -> serde_json::Value {
-    json!({"local": broken.local, "variable": broken.variable, "why": broken.why, "instead": broken.instead})
+fn broken_object(broken: &Broken) -> BrokenObject<'_> {
+    let Broken { local, variable, why, instead } = broken;
+    BrokenObject { local, variable, why, instead }
 }

@@ -1,9 +1,11 @@
 //! Formats histories: for each kind of fact, a line for each state with the kernels that have it; or JSON Lines.
-use super::printable;
 use super::text::Style;
+use super::{json_of, printable};
 use crate::query::history::{Fact, Families, Field, History, KernelSet, Run, Value, What};
 use crate::query::verdict::mechanism::Mechanism;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Result, Write};
 
@@ -212,6 +214,130 @@ pub fn json(kind: &str, history: &History, families: &Families<'_>, out: &mut dy
     values(kind, history, families).try_for_each(|line| writeln!(out, "{line}"))
 }
 
+/// A fact of a name, and the kernels that have it. The facts of one kind have each kernel once.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "History"))]
+pub struct Line<'h> {
+    /// What it is a fact of: `function`, `type`, `member`, `tracepoint`, `alias` or `line`.
+    kind: &'h str,
+    /// Its name.
+    name: &'h str,
+    /// The fact.
+    fact: FactObject,
+    /// The kernels that have it, by release or build id.
+    kernels: Vec<&'h str>,
+    /// The first of them, by version; some in between may lack it.
+    since: Option<&'h str>,
+    /// The last of them.
+    until: Option<&'h str>,
+}
+
+/// A fact: `value`, `values`, `absent` or `unknown` says what it is.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Fact"))]
+pub struct FactObject {
+    /// The kind of fact: `prototype`, `declared`, `inlined`, `attach`, `offset`, ….
+    what: &'static str,
+    /// The value; null if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<ValueObject>,
+    /// Values that differ within a kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<ValueObject>>,
+    /// True if the kernels do not have the name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    absent: bool,
+    /// True if the indexes do not say, because they were made without debug information.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unknown: bool,
+}
+
+/// The value of a fact: its form follows from `what`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Value"))]
+#[serde(untagged)]
+pub enum ValueObject {
+    /// There is none.
+    None,
+    /// A word, a type or a declaration.
+    Word(String),
+    /// A count, an offset or a size.
+    Number(u64),
+    /// Where it is declared.
+    Place {
+        /// The file.
+        file: String,
+        /// From 1.
+        line: u32,
+    },
+    /// A bit-field.
+    Bits {
+        /// The first bit in the storage unit.
+        first: u32,
+        /// The number of bits.
+        width: u32,
+    },
+    /// Words.
+    List(Vec<String>),
+    /// The verdict of each mechanism.
+    Verdicts(BTreeMap<String, String>),
+    /// Parameters, with their places at the entry.
+    Parameters(Vec<ParameterObject>),
+    /// Words by name.
+    Named(Vec<NamedObject>),
+    /// The functions of a name.
+    Homes(Vec<HomeObject>),
+    /// The fields of an event's record.
+    Fields(Vec<FieldObject>),
+    /// Several values.
+    Several(Vec<Self>),
+}
+
+/// A parameter.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Parameter"))]
+pub struct ParameterObject {
+    /// Its name.
+    name: String,
+    /// Where it is at the entry.
+    location: String,
+}
+
+/// A word by name.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Named"))]
+pub struct NamedObject {
+    /// The name.
+    name: String,
+    /// The word.
+    is: String,
+}
+
+/// Functions of one file.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Home"))]
+pub struct HomeObject {
+    /// The file; empty if unknown.
+    file: String,
+    /// The modules that have one each; null for vmlinux.
+    modules: Vec<Option<String>>,
+}
+
+/// A field of an event's record.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Field"))]
+pub struct FieldObject {
+    /// Its name.
+    name: String,
+    /// Its type, as tracefs prints it.
+    #[serde(rename = "type")]
+    type_name: String,
+    /// In bytes.
+    offset: u32,
+    /// In bytes.
+    size: u32,
+}
+
 /// Each fact of a history as JSON.
 pub fn values<'h>(
     kind: &'h str,
@@ -221,54 +347,66 @@ pub fn values<'h>(
     history.facts.iter().map(move |Fact { what, value, kernels }| {
         let named: Vec<&str> = kernels.iter().map(|at| families.name(at)).collect();
         let span = families.span(kernels).map(|(first, last)| [first, last].map(|at| families.name(at)));
-        json!({
-            "kind": kind, "name": history.name, "fact": fact(*what, value), "kernels": named,
-            "since": span.map(|s| s[0]), "until": span.map(|s| s[1]),
-        })
+        let fact = fact(*what, value);
+        let [since, until] = [0, 1].map(|at| span.map(|ends| ends[at]));
+        json_of(&Line { kind, name: &history.name, fact, kernels: named, since, until })
     })
 }
 
 /// `{"what": "offset", "value": 2416}`; `{"what": "offset", "absent": true}` where a kernel lacks the name.
-fn fact(what: What, value: &Value) -> Json {
+fn fact(what: What, value: &Value) -> FactObject {
+    let mut fact = FactObject { what: what.name(), value: None, values: None, absent: false, unknown: false };
     match value {
-        Value::Absent => json!({"what": what.name(), "absent": true}),
-        Value::Unknown => json!({"what": what.name(), "unknown": true}),
+        Value::Absent => fact.absent = true,
+        Value::Unknown => fact.unknown = true,
         Value::Several(states) => {
-            let states: Vec<Json> = states.iter().map(|state| state_json(what, state)).collect();
-            json!({"what": what.name(), "values": states})
+            fact.values = Some(states.iter().map(|state| object(what, state)).collect());
         }
-        value => json!({"what": what.name(), "value": state_json(what, value)}),
+        value => fact.value = Some(object(what, value)),
     }
+    fact
 }
 
-fn state_json(what: What, value: &Value) -> Json {
+fn object(what: What, value: &Value) -> ValueObject {
     match value {
-        Value::Absent | Value::Unknown | Value::None => Json::Null,
-        Value::Word(word) => json!(word),
-        Value::Number(number) => json!(number),
-        Value::Place { file, line } => json!({"file": file, "line": line}),
-        Value::Bits { first, width } => json!({"first": first, "width": width}),
-        Value::List(words) => json!(words),
-        Value::Named(named) if what == What::Attach => named
-            .iter()
-            .map(|(name, word)| (name.clone(), json!(word)))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
+        Value::Absent | Value::Unknown | Value::None => ValueObject::None,
+        Value::Word(word) => ValueObject::Word(word.clone()),
+        Value::Number(number) => ValueObject::Number(*number),
+        Value::Place { file, line } => ValueObject::Place { file: file.clone(), line: *line },
+        Value::Bits { first, width } => ValueObject::Bits { first: *first, width: *width },
+        Value::List(words) => ValueObject::List(words.clone()),
+        Value::Named(named) if what == What::Attach => ValueObject::Verdicts(named.iter().cloned().collect()),
+        Value::Named(named) if what == What::Parameters => {
+            let one = |(name, location): &(String, String)| ParameterObject {
+                name: name.clone(),
+                location: location.clone(),
+            };
+            ValueObject::Parameters(named.iter().map(one).collect())
+        }
         Value::Named(named) => {
-            let key = if what == What::Parameters { "location" } else { "is" };
-            named.iter().map(|(name, word)| json!({"name": name, key: word})).collect()
+            let one = |(name, is): &(String, String)| NamedObject { name: name.clone(), is: is.clone() };
+            ValueObject::Named(named.iter().map(one).collect())
         }
         Value::Homes(homes) => {
-            let module = |object: &String| if object.is_empty() { Json::Null } else { json!(object) };
-            let home = |(file, objects): &(String, Vec<String>)| json!({"file": file, "modules": objects.iter().map(module).collect::<Vec<_>>()});
-            homes.iter().map(home).collect()
+            let module = |object: &String| Some(object.clone()).filter(|name| !name.is_empty());
+            let home = |(file, objects): &(String, Vec<String>)| HomeObject {
+                file: file.clone(),
+                modules: objects.iter().map(module).collect(),
+            };
+            ValueObject::Homes(homes.iter().map(home).collect())
         }
         Value::Fields(fields) => {
-            let field =
-                |f: &Field| json!({"name": f.name, "type": f.type_name, "offset": f.offset, "size": f.size});
-            fields.iter().map(field).collect()
+            let field = |f: &Field| FieldObject {
+                name: f.name.clone(),
+                type_name: f.type_name.clone(),
+                offset: f.offset,
+                size: f.size,
+            };
+            ValueObject::Fields(fields.iter().map(field).collect())
         }
-        Value::Several(states) => states.iter().map(|state| state_json(what, state)).collect(),
+        Value::Several(states) => {
+            ValueObject::Several(states.iter().map(|state| object(what, state)).collect())
+        }
     }
 }
 

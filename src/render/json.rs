@@ -18,8 +18,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// A placement as JSON; see [`object`].
+/// An address at which a function runs, or a line starts; see [`object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Placement"))]
 pub struct Object<'a> {
     /// The release; `None` for a program or shared library.
     pub kernel: Option<Cow<'a, str>>,
@@ -99,6 +100,16 @@ pub struct Object<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hex(pub u64);
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Hex {
+    fn schema_name() -> Cow<'static, str> {
+        "Hex".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^0x[0-9a-f]+$"})
+    }
+}
+
 impl Serialize for Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:#x}", self.0))
@@ -107,6 +118,7 @@ impl Serialize for Hex {
 
 /// The source line that the address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// The path as the line table has it.
     pub file: String,
@@ -129,6 +141,7 @@ impl From<&placement::Source<'_>> for Source {
 
 /// A call that was inlined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
     /// The caller.
     pub function: String,
@@ -142,6 +155,7 @@ pub struct Call {
 
 /// What to write so that it lands on this address and no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Anchor {
     /// In a kernel.
@@ -175,6 +189,7 @@ impl From<&symbols::Anchor<'_>> for Anchor {
 
 /// What mechanisms that are given a name attach to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByName {
     /// The name.
     pub name: String,
@@ -184,6 +199,7 @@ pub struct ByName {
 
 /// What to do if the probe is refused: an address nearby, a mechanism, or returns of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Instead {
     /// An address nearby.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,6 +248,7 @@ impl From<&alternative::Alternative<'_>> for Instead {
 
 /// How many addresses a function runs at, and how many of them can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// The distinct addresses.
     pub instances: u32,
@@ -252,6 +269,7 @@ pub struct Coverage {
 
 /// The part of a coverage that is of entries, or of copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reached {
     /// The distinct addresses.
     pub instances: u32,
@@ -269,6 +287,19 @@ pub struct Reached {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map<T>(pub Vec<(&'static str, T)>);
 
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Map<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("MapOf{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        BTreeMap::<String, T>::json_schema(generator)
+    }
+}
+
 impl<T: Serialize> Serialize for Map<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
@@ -277,6 +308,7 @@ impl<T: Serialize> Serialize for Map<T> {
 
 /// Whether and how a function returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Returns {
     /// It does not.
     pub never: bool,
@@ -286,6 +318,7 @@ pub struct Returns {
 
 /// A value that can be read at a place, or cannot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variable {
     /// The name, or the expression as it was requested.
     pub name: String,
@@ -318,6 +351,7 @@ pub struct Variable {
 
 /// The nearest address where a variable has a location, if it has none here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Elsewhere {
     /// The address.
     pub address: Hex,
@@ -347,6 +381,7 @@ impl From<&nearest_location::Elsewhere> for Elsewhere {
 
 /// Where the calling convention passes a parameter, and whether that is confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Passed {
     /// The position, from 1.
     pub number: u32,
@@ -384,25 +419,36 @@ impl Variable {
     }
 }
 
+/// A range that the kernel refuses to kprobes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RefusedRange<'a> {
+    /// The release.
+    pub kernel: &'a str,
+    /// The module; `None` for vmlinux.
+    pub module: Option<String>,
+    /// The section's name.
+    pub section: String,
+    /// Its first address: a link address; in a module, an offset within the section.
+    pub start: Hex,
+    /// The address behind its last byte.
+    pub end: Hex,
+    /// The function, or what the kernel calls the range.
+    pub name: String,
+    /// The verdict of kprobes there.
+    pub reason: &'static str,
+    /// What says so.
+    pub source: &'static str,
+}
+
 /// Writes a range of the kernel's blacklist as one line.
 pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        kernel: &'a str,
-        module: Option<String>,
-        section: String,
-        start: String,
-        end: String,
-        name: String,
-        reason: &'static str,
-        source: &'static str,
-    }
-    let object = Object {
+    let object = RefusedRange {
         kernel,
         module: range.module.map(text),
         section: text(range.section),
-        start: format!("{:#x}", range.start),
-        end: format!("{:#x}", range.end),
+        start: Hex(range.start),
+        end: Hex(range.end),
         name: text(range.name),
         reason: Reason::from(range.source).name(),
         source: words::source(range.source),
@@ -411,22 +457,32 @@ pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::i
     out.write_all(b"\n")
 }
 
+/// At how many placements something is defined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DefinedAt<'a> {
+    /// The release; `None` for a program or shared library.
+    pub kernel: Option<String>,
+    /// The path of a program or shared library.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// What was asked, as it was written.
+    pub argument: &'a str,
+    /// Whether it is defined at all of them.
+    pub defined: bool,
+    /// The number of placements.
+    pub places: u32,
+    /// The number at which it is defined.
+    pub defined_at: u32,
+    /// Why it is not defined at the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'a str>,
+}
+
 /// Writes the number of placements at which something is defined, as one line.
 pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn Write) -> std::io::Result<()> {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        kernel: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        process: Option<String>,
-        argument: &'a str,
-        defined: bool,
-        places: u32,
-        defined_at: u32,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        why: Option<&'a str>,
-    }
     let process = user_object::path(view).map(text);
-    let object = Object {
+    let object = DefinedAt {
         kernel: process.is_none().then(|| text(view.release())),
         process,
         argument,

@@ -30,6 +30,12 @@ use std::fmt::Write;
 /// meaning or type changes, does. `kernels --json` prints it, and `methods` of `serve`.
 pub const SCHEMA: u32 = 2;
 
+/// An answer as JSON, its fields in the order of their names.
+pub(crate) fn json_of(answer: &impl serde::Serialize) -> serde_json::Value {
+    // Strings and numbers are always JSON.
+    serde_json::to_value(answer).unwrap_or_default()
+}
+
 /// Escapes everything that could move the cursor, break the line or change the direction of text: names come from
 /// untrusted files.
 pub fn printable(text: &str) -> Cow<'_, str> {

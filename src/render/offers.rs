@@ -1,8 +1,8 @@
 //! Formats what a kernel offers to BPF programs.
-use super::printable;
+use super::{json_of, printable};
 use crate::query::offers::Offer;
 use crate::query::offers::kfuncs::{Programs, Use};
-use serde_json::json;
+use serde::Serialize;
 use std::io::{Result, Write};
 
 /// Writes an offer as one line: kind, name, and its prototype or number.
@@ -32,15 +32,56 @@ fn who(programs: &Programs) -> String {
     text
 }
 
+/// Something that a kernel offers to BPF programs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Offer"))]
+pub struct Line<'a> {
+    /// The release.
+    kernel: &'a str,
+    /// `kfunc`, `helper`, `lsm`, `iter`, `struct_ops`, ….
+    kind: &'static str,
+    /// As programs name it.
+    name: &'a str,
+    /// The module that has it; null for vmlinux.
+    module: Option<&'a str>,
+    /// The prototype of a function, in C; null for what is none.
+    declaration: Option<&'a str>,
+    /// Its number in the kernel's interface.
+    number: Option<i64>,
+    /// Whether no program can be attached to it.
+    disabled: bool,
+    /// Which programs may call it, of a kfunc.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    programs: Option<ProgramsObject>,
+}
+
+/// Which kinds of programs may call a kfunc.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Programs"))]
+pub struct ProgramsObject {
+    /// Those that may.
+    allowed: Vec<&'static str>,
+    /// Those of which it is not known.
+    unknown: Vec<&'static str>,
+    /// Whether only where they may sleep.
+    sleeping: bool,
+}
+
 /// Writes an offer as a line of JSON.
 pub fn json(kernel: &str, offer: &Offer, out: &mut dyn Write) -> Result<()> {
-    let declaration = Some(&offer.declaration).filter(|declaration| !declaration.is_empty());
-    let line = json!({"kernel": kernel, "kind": offer.kind.name(), "name": offer.name, "module": offer.module,
-        "declaration": declaration, "number": offer.number, "disabled": offer.is_disabled});
-    let mut line = line;
-    if let Some(programs) = &offer.programs {
-        line["programs"] = json!({"allowed": programs.kinds(Use::Allowed), "unknown": programs.kinds(Use::Unknown),
-            "sleeping": programs.is_sleeping});
-    }
-    writeln!(out, "{line}")
+    let line = Line {
+        kernel,
+        kind: offer.kind.name(),
+        name: &offer.name,
+        module: offer.module.as_deref(),
+        declaration: Some(&*offer.declaration).filter(|declaration| !declaration.is_empty()),
+        number: offer.number,
+        disabled: offer.is_disabled,
+        programs: offer.programs.as_ref().map(|programs| ProgramsObject {
+            allowed: programs.kinds(Use::Allowed),
+            unknown: programs.kinds(Use::Unknown),
+            sleeping: programs.is_sleeping,
+        }),
+    };
+    writeln!(out, "{}", json_of(&line))
 }

@@ -1,8 +1,9 @@
 //! Formats reports: tables of shares and of changes, or JSON Lines. `docs/fleet-report.md` documents the fields.
-use super::{SCHEMA, printable};
+use super::{SCHEMA, json_of, printable};
 use crate::query::history::Families;
 use crate::query::report::{Between, Changes, Kind, SUFFIXES, Shares, Step};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
 /// What was counted.
@@ -23,34 +24,134 @@ impl Report<'_> {
     }
 }
 
+/// Where the functions of a kernel are inlined, and whether there are several of a name.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Shares"))]
+pub struct SharesLine<'a> {
+    /// `shares`.
+    kind: &'static str,
+    /// The release.
+    kernel: &'a str,
+    /// The build id of its vmlinux.
+    build_id: Option<&'a str>,
+    /// As `uname -m` prints it.
+    architecture: &'a str,
+    /// Who built it.
+    distribution: &'a str,
+    /// The upstream line.
+    line: String,
+    /// What is behind version and build in the release.
+    flavour: &'a str,
+    /// What was counted: `vmlinux` or `all`.
+    objects: &'static str,
+    /// The names of functions that have code.
+    functions: usize,
+    /// With code of their own only.
+    not_inlined: usize,
+    /// Without code of their own.
+    fully_inlined: usize,
+    /// With both.
+    selectively_inlined: usize,
+    /// With a symbol that has a suffix.
+    transformed: usize,
+    /// Static, one declaration, in several units.
+    duplicated: usize,
+    /// One declaration, several functions.
+    several_entries: usize,
+    /// Several declarations; external ones count as one.
+    collided: usize,
+    /// Their symbols.
+    symbols: usize,
+    /// How many of these have each suffix; `others`: several, or another one.
+    suffixes: BTreeMap<&'static str, usize>,
+    /// The version of the JSON answers.
+    schema: u32,
+}
+
+/// What changed from a kernel to the next.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Changes"))]
+pub struct ChangesLine<'a> {
+    /// `changes`.
+    kind: &'static str,
+    /// `kernels` of a line, or `lines`.
+    between: &'static str,
+    /// The release of the first kernel.
+    before: &'a str,
+    /// The release of the second kernel.
+    after: &'a str,
+    /// The build id of the first one's vmlinux.
+    before_build_id: Option<&'a str>,
+    /// The build id of the second one's vmlinux.
+    after_build_id: Option<&'a str>,
+    /// What was counted: `vmlinux` or `all`.
+    objects: &'static str,
+    /// `function`, `struct`, `union`, `enum` or `tracepoint`.
+    of: &'static str,
+    /// The number that the first kernel has.
+    there_before: usize,
+    /// The number that the second kernel has.
+    there_after: usize,
+    /// The number that only the second one has.
+    added: usize,
+    /// The number that only the first one has.
+    removed: usize,
+    /// The number that both have and that differ.
+    changed: usize,
+    /// How they differ: one may do so in several ways.
+    how: BTreeMap<String, usize>,
+    /// The version of the JSON answers.
+    schema: u32,
+}
+
 /// Writes a line for each kernel, and one for each kind and step.
 pub fn json(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
     let objects = if report.modules { "all" } else { "vmlinux" };
     for (kernel, shares) in report.families.kernels().iter().zip(report.shares) {
-        let Shares { functions, not_inlined, fully_inlined, selectively_inlined, .. } = shares;
-        let Shares { transformed, duplicated, several_entries, collided, symbols, .. } = shares;
-        let names = SUFFIXES.into_iter().chain(["others"]);
-        let suffixes: Map<String, Value> =
-            names.zip(shares.suffixes).map(|(name, count)| (name.to_owned(), count.into())).collect();
         let release = kernel.release();
-        let line = json!({"kind": "shares", "kernel": kernel.id.release, "build_id": kernel.id.build_id,
-            "architecture": kernel.id.architecture, "distribution": kernel.distribution, "line": release.line(),
-            "flavour": release.flavour, "objects": objects, "functions": functions, "not_inlined": not_inlined,
-            "fully_inlined": fully_inlined, "selectively_inlined": selectively_inlined,
-            "transformed": transformed, "duplicated": duplicated, "several_entries": several_entries,
-            "collided": collided, "symbols": symbols, "suffixes": suffixes, "schema": SCHEMA});
-        writeln!(out, "{line}")?;
+        let line = SharesLine {
+            kind: "shares",
+            kernel: &kernel.id.release,
+            build_id: kernel.id.build_id.as_deref(),
+            architecture: kernel.id.architecture,
+            distribution: kernel.distribution,
+            line: release.line().to_string(),
+            flavour: release.flavour,
+            objects,
+            functions: shares.functions,
+            not_inlined: shares.not_inlined,
+            fully_inlined: shares.fully_inlined,
+            selectively_inlined: shares.selectively_inlined,
+            transformed: shares.transformed,
+            duplicated: shares.duplicated,
+            several_entries: shares.several_entries,
+            collided: shares.collided,
+            symbols: shares.symbols,
+            suffixes: SUFFIXES.into_iter().chain(["others"]).zip(shares.suffixes).collect(),
+            schema: SCHEMA,
+        };
+        writeln!(out, "{}", json_of(&line))?;
     }
     for (step, kind, changes) in report.changes {
         let [before, after] = [step.before, step.after].map(|at| &report.families.kernels()[at as usize].id);
-        let how: Map<String, Value> =
-            changes.how.iter().map(|(how, count)| (how.to_string(), (*count).into())).collect();
-        let line = json!({"kind": "changes", "between": step.between.name(), "before": before.release,
-            "after": after.release, "before_build_id": before.build_id, "after_build_id": after.build_id,
-            "objects": objects, "of": kind.name(), "there_before": changes.before, "there_after": changes.after,
-            "added": changes.added, "removed": changes.removed, "changed": changes.changed, "how": how,
-            "schema": SCHEMA});
-        writeln!(out, "{line}")?;
+        let line = ChangesLine {
+            kind: "changes",
+            between: step.between.name(),
+            before: &before.release,
+            after: &after.release,
+            before_build_id: before.build_id.as_deref(),
+            after_build_id: after.build_id.as_deref(),
+            objects,
+            of: kind.name(),
+            there_before: changes.before,
+            there_after: changes.after,
+            added: changes.added,
+            removed: changes.removed,
+            changed: changes.changed,
+            how: changes.how.iter().map(|(how, count)| (how.to_string(), *count)).collect(),
+            schema: SCHEMA,
+        };
+        writeln!(out, "{}", json_of(&line))?;
     }
     Ok(())
 }

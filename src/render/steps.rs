@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Step {
     /// Take a register, given by its kernel name if it has one, and its DWARF number.

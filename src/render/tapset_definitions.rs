@@ -74,31 +74,50 @@ fn comment(comment: Option<&str>, whole: bool, out: &mut dyn Write) -> Result<()
 
 /// An alias as JSON.
 #[derive(Serialize)]
-struct JsonAlias<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Alias"))]
+pub struct JsonAlias<'a> {
+    /// The release.
     kernel: &'a str,
+    /// Its names.
     alias: Vec<String>,
+    /// The file that defines it.
     file: String,
+    /// From 1.
     line: u32,
+    /// The comment before it.
     comment: Option<&'a str>,
+    /// Its points, in the order in which they are tried.
     points: Vec<JsonPoint>,
+    /// What it assigns before a handler runs.
     before: Vec<Assignment<'a>>,
+    /// What it assigns after a handler ran.
     behind: Vec<Assignment<'a>>,
 }
 
+/// A point of an alias.
 #[derive(Serialize)]
-struct JsonPoint {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Point"))]
+pub struct JsonPoint {
+    /// The point, without its mark and condition.
     point: String,
+    /// Whether it is marked `?`.
     optional: bool,
+    /// Whether it is marked `!`: if it resolves, later points are not tried.
     sufficient: bool,
+    /// Its condition.
     #[serde(rename = "if")]
     condition: Option<String>,
 }
 
 /// A value that a body assigns to a name visible in handlers.
 #[derive(Serialize)]
-struct Assignment<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Assignment<'a> {
+    /// The name.
     name: &'a str,
+    /// The expression.
     value: String,
+    /// From 1.
     line: u32,
 }
 
@@ -137,21 +156,35 @@ pub fn alias_json(
 
 /// A function as JSON. Types are those inferred by SystemTap.
 #[derive(Serialize)]
-struct JsonFunction<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Function"))]
+pub struct JsonFunction<'a> {
+    /// The release.
     kernel: &'a str,
+    /// Its name.
     function: &'a str,
+    /// Whether only its file knows it.
     private: bool,
+    /// Its parameters.
     parameters: Vec<JsonParameter<'a>>,
+    /// The type of its result.
     result: String,
+    /// What is noted in its code: `pure`, `unprivileged`, `guru`, ….
     marks: Vec<&'a str>,
+    /// The file that defines it.
     file: String,
+    /// From 1.
     line: u32,
+    /// The comment before it.
     comment: Option<&'a str>,
 }
 
+/// A parameter of a function.
 #[derive(Serialize)]
-struct JsonParameter<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Parameter"))]
+pub struct JsonParameter<'a> {
+    /// Its name.
     name: &'a str,
+    /// Its type.
     #[serde(rename = "type")]
     of: String,
 }
@@ -186,13 +219,20 @@ pub fn function_json(
 
 /// A macro as JSON.
 #[derive(Serialize)]
-struct JsonMacro<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Macro"))]
+pub struct JsonMacro<'a> {
+    /// The release.
     kernel: &'a str,
+    /// Its name, without `@`.
     #[serde(rename = "macro")]
     name: &'a str,
+    /// Its parameters.
     parameters: Vec<&'a str>,
+    /// What it is replaced by.
     body: String,
+    /// The file that defines it.
     file: String,
+    /// From 1.
     line: u32,
 }
 

@@ -12,8 +12,9 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
-/// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
+/// A tracepoint: the fields of a placement, and those of the event's record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Tracepoint"))]
 pub struct Object<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,
@@ -61,6 +62,7 @@ pub struct Object<'a> {
 
 /// One place, without code that `kprobe` reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// 1.
     pub instances: u32,
@@ -70,6 +72,7 @@ pub struct Coverage {
 
 /// A field of the event's record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Field {
     /// Its name.
     pub name: String,

@@ -7,12 +7,12 @@ use crate::query::types::users::User;
 use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
 /// A struct, union, enum, typedef or base type; see [`layout_object`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Type<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,
@@ -45,6 +45,7 @@ pub struct Type<'a> {
 
 /// A type that a typedef leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
     /// As in [`Type`].
     pub kind: &'static str,
@@ -59,6 +60,7 @@ pub struct Link {
 
 /// The content of a struct or union.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inside {
     /// In the order of the definition.
     pub members: Vec<Inner>,
@@ -71,6 +73,7 @@ pub struct Inside {
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InnerMember"))]
 pub struct Inner {
     /// Its name; `None` for an unnamed struct or union, whose members are those of the outer one.
     pub name: Option<String>,
@@ -94,6 +97,7 @@ pub struct Inner {
 
 /// Whole bytes, or bits from a bit of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// In bytes.
     pub offset: u64,
@@ -110,6 +114,7 @@ pub struct Gap {
 
 /// A name of an enum, and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Enumerator {
     /// The name.
     pub name: String,
@@ -119,6 +124,7 @@ pub struct Enumerator {
 
 /// A member at the end of a path; see [`member_object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Member"))]
 pub struct AtPath<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,
@@ -138,15 +144,27 @@ pub struct AtPath<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bit_size: Option<u32>,
     /// The operations that lead there.
-    pub moves: Vec<Value>,
+    pub moves: Vec<Operation>,
     /// The file of the definition of the type that the path starts with.
     pub file: Option<String>,
     /// The line of that, from 1.
     pub line: Option<u32>,
 }
 
+/// A step on the way to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Read the pointer there.
+    Deref,
+    /// Add so many bytes.
+    Add(i64),
+}
+
 /// A function that takes or returns a type; see [`user_object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "User"))]
 pub struct UserObject<'a> {
     /// The release.
     pub kernel: Cow<'a, str>,
@@ -169,11 +187,32 @@ pub struct UserObject<'a> {
 
 /// A parameter of a type, or what is returned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Use {
     /// From 1, or `return`.
-    pub position: Value,
+    pub position: Position,
     /// How many pointers lead to the type.
     pub depth: u32,
+}
+
+/// Which parameter it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Position {
+    /// A parameter, from 1.
+    Number(u32),
+    /// What is returned.
+    Return(Return),
+}
+
+/// The word for what is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Return {
+    /// What is returned.
+    Return,
 }
 
 fn some(bytes: &[u8]) -> Option<String> {
@@ -290,8 +329,8 @@ pub fn member_object<'k>(
 ) -> AtPath<'k> {
     let place = walked.place();
     let one = |one: &Move| match one {
-        Move::Deref => json!("deref"),
-        Move::Add(bytes) => json!({"add": *bytes as i64}),
+        Move::Deref => Operation::Deref,
+        Move::Add(bytes) => Operation::Add(*bytes as i64),
     };
     AtPath {
         kernel: kernel.into(),
@@ -319,7 +358,7 @@ pub fn user_object<'k>(
     name: impl Into<Cow<'k, str>>,
     user: &User<'_>,
 ) -> UserObject<'k> {
-    let position = |n: u32| if n == 0 { json!("return") } else { json!(n) };
+    let position = |n: u32| if n == 0 { Position::Return(Return::Return) } else { Position::Number(n) };
     UserObject {
         kernel: kernel.into(),
         name: name.into(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 const ADDRESSES: &str = "0xADDRESS, SYMBOL+OFFSET, MODULE:SYMBOL+OFFSET, MODULE:.SECTION+OFFSET or SYMBOL+OFFSET/SIZE \
                          [MODULE]; - reads such from stdin, one a line [default: -]";
 
-/// `addr`
+// `addr`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx addr path_openat+0x14d 'ovl_open+0x1f/0x90 [overlay]'\n  \
                         probeidx addr nfs:.text+0x3270\n  \
@@ -19,7 +19,7 @@ pub struct Addr {
     pub loaded: Loaded,
 }
 
-/// `decode`
+// `decode`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Behind each frame that is known stands where it is, and for inlined code a line for each caller:\n  \

@@ -1,7 +1,7 @@
 //! `export`: tables for engines.
 use std::path::PathBuf;
 
-/// `export`
+// `export`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["parquet", "arrow", "verify"]),

@@ -1,7 +1,7 @@
 //! `fleet`: a store of many kernels.
 use std::path::PathBuf;
 
-/// `fleet`
+// `fleet`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "A store holds many kernels in little more than what differs between them. --db names it; every other \

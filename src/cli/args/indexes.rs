@@ -3,7 +3,7 @@ use super::When;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// `build`
+// `build`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx build 6.1.0-50-cloud-amd64\n  \
                         probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
@@ -64,7 +64,7 @@ pub enum Fetch {
     All,
 }
 
-/// `stats`
+// `stats`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
 #[command(
     after_help = "Functions are compared with BTF where the kernel has both: the kernel itself (BPF, arguments by name in \
@@ -77,7 +77,7 @@ pub struct Stats {
     pub btf: bool,
 }
 
-/// `diff`
+// `diff`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Functions that were added, removed, inlined away or duplicated, or whose parameters, place or verdicts \
@@ -98,7 +98,7 @@ pub struct Diff {
     pub pattern: Option<String>,
 }
 
-/// `history`
+// `history`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Asks every kernel that --kernel selects, by default all that are indexed. For each kind of fact, the \
@@ -120,7 +120,7 @@ pub struct History {
     pub since: Option<String>,
 }
 
-/// `capture`
+// `capture`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "As root on the machine that is to be probed; what others may not read is left out, and named. The file has \

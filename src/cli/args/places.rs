@@ -2,7 +2,7 @@
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// `find`
+// `find`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx find 'vfs_*@fs/read_write.c' --args\n  \
                         probeidx find 'module(\"ext4\").function(\"*\").call'")]
@@ -25,7 +25,7 @@ pub struct Find {
 pub(super) const READABLE: &str = "What to read at each placement: file, name=s->name:string, a[2].b, \
                         ((struct tcp_sock *)sk)->snd_una, buf@user:ustring, $retval, %di:x32";
 
-/// `resolve`
+// `resolve`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  probeidx resolve vfs_read count 'file->f_path.dentry->d_name.name:string'\n  \
@@ -57,7 +57,7 @@ pub struct Resolve {
     pub live: Option<PathBuf>,
 }
 
-/// `lines`
+// `lines`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Prints for each line that has code the address that is best probed, whether the kernel takes a probe \
@@ -74,7 +74,7 @@ pub struct Lines {
     pub source: Option<PathBuf>,
 }
 
-/// `callers`
+// `callers`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "A probe on a function's entry sees the calls and tail calls, and none of the inlined copies. What is called \
@@ -87,7 +87,7 @@ pub struct Callers {
     pub spec: String,
 }
 
-/// `type`
+// `type`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx type 'struct kmem_cache'\n  \
                         probeidx type 'struct file.f_path.dentry->d_name.name'\n  \
@@ -103,7 +103,7 @@ pub struct Type {
     pub users: bool,
 }
 
-/// `blacklist`
+// `blacklist`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Prints ranges and names in the order of /sys/kernel/debug/kprobes/blacklist, and the source of \
@@ -141,7 +141,7 @@ pub enum Format {
     Json,
 }
 
-/// `bpf`
+// `bpf`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx bpf kfunc 'bpf_task_*'\n  \
                         probeidx bpf lsm file_open --kernel '*'\n  \

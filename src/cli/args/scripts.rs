@@ -2,7 +2,7 @@
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// `check`
+// `check`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Prints a table of files, programs and kernels, and below it what is wrong, each with its line and column. Exits with \
@@ -69,7 +69,7 @@ pub enum Runs {
     Bpf,
 }
 
-/// `tapset`
+// `tapset`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Without a pattern it prints a line each, as stap --dump-probe-aliases and --dump-functions do.\n\n\

@@ -2,7 +2,7 @@
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// `serve`
+// `serve`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "A request is {\"id\":1,\"method\":\"resolve\",\"params\":{\"spec\":\"vfs_read\"}}: the method is one of the \
@@ -18,7 +18,7 @@ pub struct Serve {
     pub stdio: bool,
 }
 
-/// `complete`
+// `complete`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Example:\n  probeidx complete -- type 'struct file.f_p'")]
 pub struct Complete {
@@ -33,7 +33,7 @@ pub struct Complete {
     pub breaks: Option<String>,
 }
 
-/// `man`
+// `man`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx man ~/.local/share/man/man1\n  man probeidx-resolve")]
 pub struct Man {
@@ -42,7 +42,7 @@ pub struct Man {
     pub folder: PathBuf,
 }
 
-/// `completions`
+// `completions`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Functions, files, modules, types, members, variables and releases are completed from the index.\n\n\

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// `trace`
+// `trace`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Plants probes in an instance of its own (instances/probeidx.PID.START of tracefs), prints what passes them, and \

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The port that is listened on if none is named.
 const PORT: u16 = 7373;
 
-/// `web`
+// `web`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "The pages, what they ask and who may ask are in docs/web.md. What is not loopback wants a token, which is in \

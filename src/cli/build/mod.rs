@@ -165,29 +165,45 @@ fn reason(report: &Report) -> Option<Error> {
     (report.skipped.len() == 1 || unread(&first)).then(|| first.error.clone())
 }
 
-/// A line of the summary, for `--json`.
+/// An index that was built.
 #[derive(Serialize)]
-struct Line<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Built"))]
+pub struct Line<'a> {
+    /// The release; null for a program or shared library.
     kernel: Option<&'a str>,
+    /// The path of a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<Cow<'a, str>>,
+    /// The file of the index.
     index: String,
+    /// Whether it was there already, of the same files.
     unchanged: bool,
+    /// The number of objects: vmlinux and modules.
     objects: u64,
+    /// The number of functions.
     functions: u64,
+    /// The number of placements.
     placements: u64,
+    /// How many of them have verdicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Verdicts>,
+    /// The number of objects that were left out, in the whole build.
     skipped: usize,
+    /// The number of places at which parts of others were left out.
     skipped_in_part: usize,
+    /// How long the whole build took.
     seconds: f64,
+    /// The bytes of the index.
     size: u64,
 }
 
-/// The counts of verdicts, in a [`Line`].
+/// How many placements have verdicts.
 #[derive(Serialize)]
-pub(super) struct Verdicts {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verdicts {
+    /// Those whose verdicts are all decided.
     decided: u64,
+    /// The others.
     undecided: u64,
     /// What is not known, with the number of placements that it leaves undecided.
     because: std::collections::BTreeMap<&'static str, u64>,

@@ -15,8 +15,8 @@ use super::output::failed;
 use crate::error::{ErrorKind, Result};
 use crate::kernels;
 use crate::query::Index;
+use crate::render::json_of;
 use probeidx_format::View;
-use serde_json::json;
 use shell::Typed;
 use slot::{Slot, Source, Wanted};
 use std::io::Write;
@@ -40,6 +40,27 @@ impl Candidate {
     fn going_on(text: impl Into<String>, about: impl Into<String>) -> Self {
         Self { goes_on: true, ..Self::new(text, about) }
     }
+}
+
+/// A completion, or that the shell is to complete file names.
+#[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Completion"))]
+#[serde(untagged)]
+pub enum Line<'a> {
+    /// File names.
+    Files {
+        /// True.
+        files: bool,
+    },
+    /// A completion.
+    Candidate {
+        /// The whole word.
+        text: &'a str,
+        /// A short description; may be empty.
+        about: &'a str,
+        /// Whether something may follow it without a space.
+        goes_on: bool,
+    },
 }
 
 /// Printed alone if the shell is to complete file names.
@@ -67,7 +88,8 @@ pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outc
     let slot = Slot::find(&command, &typed.words);
     let found = if typed.is_file { None } else { candidates(&slot, config) };
     let Some(found) = found else {
-        let line = if config.json { json!({"files": true}).to_string() } else { FILES.to_owned() };
+        let line =
+            if config.json { json_of(&Line::Files { files: true }).to_string() } else { FILES.to_owned() };
         writeln!(out, "{line}").map_err(failed)?;
         return Ok(Outcome::Done);
     };
@@ -81,7 +103,9 @@ pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outc
     for candidate in &found {
         let Candidate { text, about, goes_on } = candidate;
         let written = match (&args.line, config.json) {
-            (_, true) => writeln!(out, "{}", json!({"text": text, "about": about, "goes_on": goes_on})),
+            (_, true) => {
+                writeln!(out, "{}", json_of(&Line::Candidate { text, about, goes_on: *goes_on }))
+            }
             (Some(_), _) => writeln!(out, "{}", typed.insertion(text, is_only && !goes_on)),
             (None, _) => writeln!(out, "{text}\t{about}{}", if *goes_on { "\t+" } else { "" }),
         };

@@ -326,6 +326,7 @@ impl<'a> Log<'a> {
             for p in placed {
                 if let Some((answer, text)) = answer(p) {
                     for object in text[answer.behind.clone()].split_inclusive(|b| *b == b'\n') {
+                        // The schema of it: `OfLog` in `cli/schema`.
                         write!(out, "{{\"log_line\":{},", p.line)?;
                         out.write_all(&object[1..])?;
                     }

@@ -1,5 +1,6 @@
 //! `probeidx fleet add`: kernels from indexes, stores, folders, releases, packages and addresses. One is in memory while it is
 //! added; nothing of it is written but its segment.
+use super::AddLine;
 use super::given::{Given, Group};
 use super::size;
 use crate::cli::args::{self, Build, Command, Request};
@@ -11,9 +12,8 @@ use crate::cli::output::failed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fleet::{self, Added};
 use crate::query::Index;
-use crate::render::{SCHEMA, printable};
+use crate::render::{SCHEMA, json_of, printable};
 use crate::store;
-use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,9 @@ impl Run<'_> {
         let release = printable(&added.release).to_string();
         let written = match (self.config.json, added.bytes, &added.after) {
             (true, bytes, after) => {
-                let line = json!({"kernel": release, "bytes": bytes, "after": after, "schema": SCHEMA});
-                writeln!(self.out, "{line}")
+                let after = after.as_deref();
+                let line = AddLine { kernel: &release, bytes, after, schema: SCHEMA };
+                writeln!(self.out, "{}", json_of(&line))
             }
             (_, 0, _) => writeln!(self.out, "{release}  is there already"),
             (_, bytes, None) => writeln!(self.out, "{release}  {}", size(bytes)),

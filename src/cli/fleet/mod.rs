@@ -11,11 +11,59 @@ use super::output::failed;
 use super::report;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fleet;
-use crate::render::{SCHEMA, printable};
+use crate::render::{SCHEMA, json_of, printable};
 use crate::store;
-use serde_json::json;
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// A kernel that was added to a store.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Added"))]
+pub struct AddLine<'a> {
+    /// The release.
+    kernel: &'a str,
+    /// What the store grew by; 0 if it was there already.
+    bytes: u64,
+    /// The kernel with which it shares most; null if it stands alone.
+    after: Option<&'a str>,
+    /// The version of the JSON answers.
+    schema: u32,
+}
+
+/// Kernels that were removed from a store.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Removed"))]
+pub struct RemoveLine<'a> {
+    /// As they were named.
+    removed: &'a [String],
+    /// What the store shrank by.
+    bytes: u64,
+    /// The version of the JSON answers.
+    schema: u32,
+}
+
+/// A store whose checksums are right.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verified"))]
+pub struct VerifyLine {
+    /// True: damage is an error.
+    whole: bool,
+    /// The number of its kernels.
+    kernels: usize,
+    /// The version of the JSON answers.
+    schema: u32,
+}
+
+/// A kernel of a store.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Kernel"))]
+pub struct ListLine<'a> {
+    #[serde(flatten)]
+    kernel: &'a fleet::Listed,
+    /// The version of the JSON answers.
+    schema: u32,
+}
 
 /// Runs the command.
 pub fn run(asked: &Fleet, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
@@ -29,7 +77,9 @@ pub fn run(asked: &Fleet, config: &Config, out: &mut dyn Write) -> Result<Outcom
         Action::Remove { kernels } => {
             let bytes = fleet::remove(there(config)?, kernels, &())?;
             let written = match config.json {
-                true => writeln!(out, "{}", json!({"removed": kernels, "bytes": bytes, "schema": SCHEMA})),
+                true => {
+                    writeln!(out, "{}", json_of(&RemoveLine { removed: kernels, bytes, schema: SCHEMA }))
+                }
                 false => writeln!(out, "{} removed, {} less", kernels.join(", "), size(bytes)),
             };
             written.map_err(failed)?;
@@ -40,7 +90,9 @@ pub fn run(asked: &Fleet, config: &Config, out: &mut dyn Write) -> Result<Outcom
         Action::Verify => {
             let kernels = fleet::verify(there(config)?)?;
             let written = match config.json {
-                true => writeln!(out, "{}", json!({"whole": true, "kernels": kernels, "schema": SCHEMA})),
+                true => {
+                    writeln!(out, "{}", json_of(&VerifyLine { whole: true, kernels, schema: SCHEMA }))
+                }
                 false => writeln!(out, "{}: whole, {kernels} kernels", config.db.display()),
             };
             written.map_err(failed)?;
@@ -54,11 +106,7 @@ fn list(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let width = kernels.iter().map(|kernel| kernel.kernel.len()).max().unwrap_or(0);
     for kernel in &kernels {
         let written = match config.json {
-            true => {
-                let mut line = serde_json::to_value(kernel).unwrap_or_default();
-                line["schema"] = SCHEMA.into();
-                writeln!(out, "{line}")
-            }
+            true => writeln!(out, "{}", json_of(&ListLine { kernel, schema: SCHEMA })),
             false => writeln!(
                 out,
                 "{:width$}  {}  {}  {:>8}  {}",

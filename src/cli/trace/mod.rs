@@ -23,6 +23,7 @@ use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
 use crate::query::trace::Plan;
 use crate::query::trace::filter::Condition;
 use crate::query::trace::names::{IndexNames, NoNames};
+use crate::render::json_of;
 use crate::render::trace::plan::{as_shell, summary};
 use crate::tracefs::mount::Tracefs;
 use crate::tracefs::planted::{self, Planted};
@@ -183,6 +184,20 @@ fn refused(chosen: &chosen::Chosen, config: &Config) -> Result<Outcome> {
     nothing(&left_out.iter().map(reason).collect::<Vec<_>>(), config)
 }
 
+/// What `--dry-run` prints: a file that would be written, or a folder that would be made.
+#[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Step<'a> {
+    /// The file or folder.
+    path: &'a str,
+    /// What would be written into the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write: Option<&'a str>,
+    /// True if it is a folder.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    make: bool,
+}
+
 /// Prints what would be written.
 fn print(
     plan: &Plan,
@@ -197,8 +212,7 @@ fn print(
     let mut line = |path: &Path, text: Option<&str>| {
         let path = path.to_string_lossy();
         let line = match (config.json, text) {
-            (true, Some(text)) => serde_json::json!({"path": path, "write": text}).to_string(),
-            (true, None) => serde_json::json!({"path": path, "make": true}).to_string(),
+            (true, write) => json_of(&Step { path: &path, write, make: write.is_none() }).to_string(),
             (false, Some(text)) => as_shell(&path, text),
             (false, None) => format!("mkdir '{path}'"),
         };

@@ -1,7 +1,7 @@
 //! Formats the results of checks: a table of files, programs and kernels with the findings below it (`text`), JSON Lines
 //! (`json`), SARIF (`sarif`) and annotations for GitHub (`github`).
 mod github;
-mod json;
+pub mod json;
 mod sarif;
 
 pub use github::github;

@@ -1,6 +1,8 @@
 //! Formats what a trace reads: lines for people, JSON, a file for viewers, and tables of counts.
 pub mod json;
 pub mod plan;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod table;
 pub mod text;
 mod value;

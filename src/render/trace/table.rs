@@ -6,6 +6,8 @@ use crate::query::trace::names::Namer;
 use crate::query::trace::shown::Shown;
 use crate::query::trace::tally::{Key, Tally, TallyCounts};
 use crate::query::trace::{Column, Event};
+use crate::render::json::Hex;
+use crate::render::json_of;
 use std::io::Write;
 
 /// The width of a bar of the largest count.
@@ -151,24 +153,36 @@ fn bar(count: u64, most: u64) -> &'static str {
     &FULL[..(length as usize).max(usize::from(count > 0)).min(BAR)]
 }
 
+/// How often a copy was passed.
+#[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CopyCount<'a> {
+    /// What was traced.
+    function: &'a str,
+    /// The function into which the copy is inlined; null out of line, and for tracepoints.
+    copy: Option<&'a str>,
+    /// The address of the copy, as `resolve` prints it; null if it is not known which one it was.
+    address: Option<Hex>,
+    /// How often.
+    count: u64,
+}
+
 /// Appends a JSON line for each copy: `{"function","copy","address","count"}`.
 pub fn copies_json(event: &Event, tally: &Tally, out: &mut Vec<u8>) {
     let TallyCounts::Copies(counts, unknown) = &tally.counts else { return };
-    let text = |text: &str| serde_json::Value::from(text);
+    let function = &*event.subject;
     for (copy, count) in event.copies.iter().zip(counts) {
-        let line = serde_json::json!({
-            "function": event.subject,
-            "copy": copy.inlined_into.first().map(|c| text(c)),
-            "address": copy.place.as_ref().map(|place| format!("{:#x}", place.address)),
-            "count": if event.copies.len() == 1 { count + unknown } else { *count },
-        });
-        let _ = writeln!(out, "{line}");
+        let line = CopyCount {
+            function,
+            copy: copy.inlined_into.first().map(|caller| &**caller),
+            address: copy.place.as_ref().map(|place| Hex(place.address)),
+            count: if event.copies.len() == 1 { count + unknown } else { *count },
+        };
+        let _ = writeln!(out, "{}", json_of(&line));
     }
     if event.copies.len() != 1 && *unknown > 0 {
-        let line = serde_json::json!({
-            "function": event.subject, "copy": null, "address": null, "count": unknown,
-        });
-        let _ = writeln!(out, "{line}");
+        let line = CopyCount { function, copy: None, address: None, count: *unknown };
+        let _ = writeln!(out, "{}", json_of(&line));
     }
 }
 

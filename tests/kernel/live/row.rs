@@ -1,4 +1,4 @@
-//! The row of a kernel in the README's table: `scripts/matrix-table` puts those that were written last into it.
+//! The row of a kernel in docs/kernels.md: `scripts/matrix-table` puts those that were written last into it.
 use super::trial::{Outcome, Trial};
 use crate::installed::{self, Kernel};
 
