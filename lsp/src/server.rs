@@ -36,12 +36,9 @@ const LARGEST: usize = 16 << 20;
 /// [`ErrorKind::Io`] if what comes is not the protocol, or the editor leaves without a word.
 pub fn serve(asked: &Lsp, mut config: Config) -> Result<Outcome> {
     let (connection, threads) = Connection::stdio();
-    let answered = converse(&connection, asked, &mut config);
-    drop(connection);
-    // The thread that reads waits for the editor, unless it said that it is done.
-    let outcome = answered?;
-    threads.join().map_err(|error| failed(&error))?;
-    Ok(outcome)
+    // Never joined: one waits for the editor, the other for a check that nobody waits for any more.
+    drop(threads);
+    converse(&connection, asked, &mut config)
 }
 
 fn converse(connection: &Connection, asked: &Lsp, config: &mut Config) -> Result<Outcome> {
