@@ -2,7 +2,7 @@
 //!
 //! A block begins with `` ```console ``. A line that begins with `$ ` is a command, and what follows up to the next one is its output.
 //! `…` stands for any text of a line, alone on a line for any number of lines. What depends on the machine (times, sizes, the folder
-//! of indexes) may be anything of its kind: see [`matches`]. A block that no test can run begins with `` ```console,not-run ``, and the
+//! of indexes) may be anything of its kind: see [`matches()`]. A block that no test can run begins with `` ```console,not-run ``, and the
 //! line above it says why, in a comment of HTML.
 
 /// A block.
