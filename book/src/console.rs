@@ -1,8 +1,9 @@
 //! Blocks of consoles in Markdown: what was typed, and what was printed.
 //!
-//! A block begins with `` ```console ``. A line that begins with `$ ` is a command, and what follows up to the next one is its output.
+//! A block begins with `` ```console ``. A line that begins with `$ ` is a command, which goes on behind a `\` at its end, and what
+//! follows up to the next one is its output.
 //! `…` stands for any text of a line, alone on a line for any number of lines. What depends on the machine (times, sizes, the folder
-//! of indexes) may be anything of its kind: see [`matches`]. A block that no test can run begins with `` ```console,not-run ``, and the
+//! of indexes) may be anything of its kind: see [`matches()`]. A block that no test can run begins with `` ```console,not-run ``, and the
 //! line above it says why, in a comment of HTML.
 
 /// A block.
@@ -66,6 +67,9 @@ fn commands(lines: &[&str]) -> Vec<Command> {
     for line in lines {
         match (line.strip_prefix("$ "), commands.last_mut()) {
             (Some(typed), _) => commands.push(Command { typed: typed.to_owned(), output: vec![] }),
+            (None, Some(last)) if last.typed.ends_with('\\') && last.output.is_empty() => {
+                last.typed = format!("{}\n{line}", last.typed);
+            }
             (None, Some(last)) => last.output.push((*line).to_owned()),
             (None, None) => {}
         }
@@ -140,6 +144,8 @@ mod tests {
         let typed: Vec<_> = found[0].commands.iter().map(|c| (&*c.typed, c.output.len())).collect();
         assert_eq!((found[0].line, typed), (2, vec![("a b", 1), ("c", 0)]));
         assert_eq!(found[1].not_run.as_deref(), Some("as root"));
+        let long = &blocks("```console\n$ a \\\n  | b\nout\n```\n").unwrap()[0].commands[0];
+        assert_eq!((&*long.typed, &long.output[..]), ("a \\\n  | b", &["out".to_owned()][..]));
         assert!(blocks("x\n```console,not-run\n$ a\n```\n").is_err());
         assert!(blocks("```console\nno command\n```\n").is_err());
     }

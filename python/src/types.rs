@@ -260,6 +260,14 @@ record! {
     line: Option<u32> = it.line;
 }
 
+/// The number of a parameter, from 1; 0 for what is returned.
+fn position(used: &json::Use) -> u64 {
+    match used.position {
+        json::Position::Number(number) => number.into(),
+        json::Position::Return(_) => 0,
+    }
+}
+
 record! {
     /// A function that takes or returns a type.
     User(json::UserObject<'static>), |it| format!("{} at {}:{}", it.function, it.file, it.line);
@@ -276,5 +284,5 @@ record! {
     /// Where it runs; None for vmlinux.
     objects: Vec<Option<String>> = it.objects.clone();
     /// The parameters that are of the type, from 1, and how many pointers lead to it; 0 stands for what is returned.
-    uses: Vec<(u64, u32)> = it.uses.iter().map(|used| (used.position.as_u64().unwrap_or(0), used.depth)).collect();
+    uses: Vec<(u64, u32)> = it.uses.iter().map(|used| (position(used), used.depth)).collect();
 }

@@ -70,7 +70,7 @@ fn every_command_says_what_it_is_for() {
 fn every_command_that_answers_has_a_schema() {
     use clap::CommandFactory;
     let command = probeidx::cli::args::Args::command();
-    let silent = ["completions", "man", "web", "export"];
+    let silent = ["completions", "man", "web", "export", "lsp", "mcp"];
     let documented: Vec<&str> = probeidx::cli::schema::all().iter().map(|answer| answer.command).collect();
     for command in
         command.get_subcommands().map(clap::Command::get_name).filter(|name| !silent.contains(name))
