@@ -9,12 +9,14 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-const MANIFESTS: [&str; 7] = [
+const MANIFESTS: [&str; 9] = [
     "Cargo.toml",
     "index-format/Cargo.toml",
     "bpf-object/Cargo.toml",
     "export/Cargo.toml",
     "web/Cargo.toml",
+    "mcp/Cargo.toml",
+    "lsp/Cargo.toml",
     "capi/Cargo.toml",
     "python/Cargo.toml",
 ];
