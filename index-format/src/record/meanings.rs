@@ -55,7 +55,7 @@ impl ObjectRecord {
 }
 
 impl SiteRecord {
-    /// Added to the number of a [`CodeTable`] instead of a [`SiteKind`]: the table could not be read, and this
+    /// Added to the number of a [`CodeTable`] instead of a [`SiteKind`](super::SiteKind): the table could not be read, and this
     /// address may be in it.
     pub const MAY_BE: u8 = 0x80;
 

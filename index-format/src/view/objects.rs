@@ -129,7 +129,7 @@ impl<'a> View<'a> {
         };
         if pc < code.end.get() { start(code) } else { Some(false) }
     }
-    /// The starts of instructions around an offset within a section, by their [`Pc`]s, for who asks about many
+    /// The starts of instructions around an offset within a section, by their [`Pc`](crate::id::Pc)s, for who asks about many
     /// addresses: what [`is_boundary`](Self::is_boundary) says of each. `None` where that has none for all of them.
     pub fn starts_around(&self, object: ObjectId, section: SectionRecord, offset: u32) -> Option<Starts> {
         let first = section.boundaries.get();
