@@ -47,6 +47,7 @@ fn findings(point: &Point, is_list: bool) -> Vec<Finding> {
     let of = |state, reason: String| Finding::new(state, &point.point, reason);
     match point.state {
         PointState::Skipped => vec![],
+        PointState::Fails if is_list && point.inlined > 0 => vec![of(State::Inlined, reasons(point))],
         PointState::Fails => vec![of(State::Absent, reasons(point)).instead(point.instead.iter().cloned())],
         PointState::Unindexed => vec![of(State::Unindexed, "it is not indexed".to_owned())],
         PointState::Nothing => {

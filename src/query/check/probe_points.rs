@@ -37,7 +37,8 @@ pub struct Point {
     pub addresses: usize,
     /// The number of addresses that the kernel accepts.
     pub reachable: usize,
-    /// The number of inlined copies, which other tools miss when probing the name.
+    /// The number of inlined copies, which other tools miss when probing the name. Of a point that fails: the function is
+    /// only inlined.
     pub inlined: usize,
     /// The number of further inlined copies in code that is gone once the kernel runs, which SystemTap leaves out.
     /// Counted if the point names a function.

@@ -3,6 +3,7 @@ use super::probe_points::{Point, State};
 use super::suggestions;
 use crate::error::Result;
 use crate::query::answer::{self, Answer};
+use crate::query::explain;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::spec::{self, Attach, Filter, Spec, Spelled};
 use crate::query::verdict::Verdict;
@@ -62,12 +63,22 @@ impl ProbeRequest {
         }
         point.reached(reached);
         point.state = if point.probes > 0 { State::Resolves } else { State::Fails };
-        if point.probes == 0 {
+        if point.probes == 0
+            && let Some((why, places)) = self.only_inlined(view)
+        {
+            point.why.push(why);
+            point.inlined = places;
+        } else if point.probes == 0 {
             point.why.push(format!("nothing matches {}", self.text));
             let name = self.text.split(['@', ':', '+', '%']).next().unwrap_or(&self.text);
             point.instead = suggestions::close_to(view, name);
         }
         Ok(point)
+    }
+
+    /// That its functions are only inlined, and at how many places, although it attaches to entries.
+    fn only_inlined(&self, view: &View<'_>) -> Option<(String, usize)> {
+        self.targets.iter().find_map(|spec| explain::only_inlined(view, spec))
     }
 
     /// The verdict of the mechanism it attaches with. A probe that leaves it open may be SystemTap's, which needs no more

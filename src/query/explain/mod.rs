@@ -203,6 +203,17 @@ fn no_file(view: &View<'_>, file: &Pattern) -> Missing {
     Missing::unknown(what, nearest::nearest(name, tails.into_iter(), 3))
 }
 
+/// Of a function that has entries nowhere where they are asked for: that it is only inlined, and at how many places.
+pub fn only_inlined(view: &View<'_>, spec: &Spec) -> Option<(String, usize)> {
+    let Point::Function(asked) = &spec.point else { return None };
+    let Pattern::Literal(name) = &asked.declared.name else { return None };
+    let id = view.name(name.as_bytes())?;
+    match absence(view, id, &asked.module, asked.declared.file.as_ref(), asked.filter) {
+        why @ Absence::OnlyInline(places) => Some((explain(name, &why), places)),
+        _ => None,
+    }
+}
+
 /// Explains an unknown function name.
 pub fn no_function(view: &View<'_>, name: &str) -> String {
     let without_modules = view.meta().is_ok_and(|m| m.without_modules);

@@ -37,6 +37,19 @@ fn a_table_has_what_differs_and_each_finding_once() {
 }
 
 #[test]
+fn who_wants_the_entry_of_an_inlined_function_is_told_so() {
+    for point in ["kprobe:back", "kprobe/back", "fentry:back", "p:my/event back"] {
+        let run = check("points", &format!("{point}\nback\n"), &["--kernel", "6.1.0-2-rt", "--json"]);
+        let told: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
+        assert_eq!((run.code, &told["state"]), (1, &json!("inlined")), "{point}: {run:?}");
+        assert_eq!(
+            told["findings"][0]["reason"],
+            "back is only inlined, at 1 place; see: probeidx resolve back"
+        );
+    }
+}
+
+#[test]
 fn a_file_of_one_program_or_without_findings_is_one_line() {
     let run = check("points", "stays\nback\n", &["--kernel", "*"]);
     assert_eq!((run.code, run.out.lines().count()), (0, 2), "{run:?}");
