@@ -50,7 +50,8 @@ fn what_is_printed_is_what_is_written() {
     assert!(count >= 20, "{count} blocks");
 }
 
-/// Whether the programs that a block runs beside `probeidx` are there; or names one that is not. With `CI=true` all are.
+/// Whether the programs that a block runs beside `probeidx` are there; or names one that is not: cargo compiles those of crates
+/// that have tests of kernels.
 fn has_programs(block: &Block) -> Result<(), String> {
     const OWN: [&str; 4] = ["export", "lsp", "mcp", "web"];
     let typed: String = block.commands.iter().flat_map(|command| [&command.typed, "\n"]).collect();
@@ -62,8 +63,6 @@ fn has_programs(block: &Block) -> Result<(), String> {
         .contains("| jq")
         .then(|| ("jq".to_owned(), Command::new("jq").arg("--version").output().is_ok()));
     let missing = own.chain(jq).find(|(_, is_there)| !is_there);
-    let is_complete = std::env::var("CI").is_ok_and(|ci| ci == "true");
-    assert!(missing.is_none() || !is_complete, "{missing:?}");
     missing.map_or(Ok(()), |(name, _)| Err(name))
 }
 
