@@ -94,8 +94,7 @@ impl Worker {
         let found = match findings(document, &uri, &self.kernels, &self.settings) {
             Ok(found) => found,
             Err(error) => {
-                let hint = error.remedy().map_or(String::new(), |hint| format!("; {hint}"));
-                let said = format!("probeidx: {error}{hint}");
+                let said = format!("probeidx: {error}");
                 if self.said.insert(said.clone()) {
                     let params = ShowMessageParams { typ: MessageType::ERROR, message: said };
                     (self.send)(Notification::new(ShowMessage::METHOD.to_owned(), params).into());

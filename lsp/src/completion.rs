@@ -2,10 +2,11 @@
 use crate::document::{Document, Language};
 use crate::expression::{self, Root};
 use crate::kernels::Kernels;
-use crate::points::{self, KINDS, Of};
+use crate::points::{self, KINDS};
 use crate::scan::{Place, Scan};
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, TextEdit};
 use probeidx::Pattern;
+use probeidx::bpftrace::ast::Kind;
 use probeidx::cli::complete::{Candidate, alias, argument, bounded, member, point};
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::spec::{self, TraceSpec};
@@ -132,9 +133,9 @@ fn of_point(view: &View<'_>, scan: &Scan, language: Language, typed: Range<usize
         }
         Language::Bpftrace => {
             let Some((kind, rest)) = points::split(text) else {
-                let kinds = KINDS.iter().filter(|kind| kind.name().starts_with(text));
+                let kinds = KINDS.iter().filter(|(name, _)| name.starts_with(text));
                 let mut candidates: Vec<Candidate> =
-                    kinds.map(|kind| candidate(format!("{}:", kind.name()), kind.about)).collect();
+                    kinds.map(|(name, about)| candidate(format!("{name}:"), about)).collect();
                 candidates.extend(known(
                     &[("BEGIN", "when the script starts"), ("END", "when the script ends")],
                     text,
@@ -142,18 +143,18 @@ fn of_point(view: &View<'_>, scan: &Scan, language: Language, typed: Range<usize
                 return found(CompletionItemKind::KEYWORD, candidates);
             };
             let head = &text[..text.len() - rest.len()];
-            let (of, candidates) = match kind.of {
-                Of::Entry | Of::Return | Of::Trampoline | Of::TrampolineReturn => {
+            let (of, candidates) = match kind {
+                Kind::Kprobe | Kind::Kretprobe | Kind::Fentry | Kind::Fexit => {
                     (CompletionItemKind::FUNCTION, point::lines(view, rest))
                 }
-                Of::Tracepoint => {
+                Kind::Tracepoint => {
                     let mut candidates = alias::tracepoints(view, rest, true);
                     candidates.retain(|candidate| candidate.text.contains(':'));
                     (CompletionItemKind::EVENT, candidates)
                 }
-                Of::RawTracepoint => (CompletionItemKind::EVENT, raw_tracepoints(view, rest)),
-                Of::Iterator => (CompletionItemKind::STRUCT, iterators(view, rest)),
-                Of::Other => return vec![],
+                Kind::RawTracepoint => (CompletionItemKind::EVENT, raw_tracepoints(view, rest)),
+                Kind::Iterator => (CompletionItemKind::STRUCT, iterators(view, rest)),
+                Kind::User | Kind::Watchpoint | Kind::Always | Kind::Unknown => return vec![],
             };
             let whole = candidates.into_iter().map(|c| Candidate { text: format!("{head}{}", c.text), ..c });
             found(of, whole.collect())
@@ -283,8 +284,8 @@ impl Handler<'_> {
             }
         };
         for (kind, rest) in self.points.iter().filter_map(|point| points::split(point)) {
-            match kind.of {
-                Of::Trampoline | Of::TrampolineReturn => {
+            match kind {
+                Kind::Fentry | Kind::Fexit => {
                     let name = rest.rsplit(':').next().unwrap_or_default();
                     let kernel = probeidx::Lookup::new(*self.view);
                     for place in
@@ -295,7 +296,7 @@ impl Handler<'_> {
                         }
                     }
                 }
-                Of::Tracepoint => {
+                Kind::Tracepoint => {
                     for event in self.events(rest) {
                         for field in event.fields().into_iter().flat_map(|fields| fields.iter()) {
                             let about =
@@ -304,7 +305,7 @@ impl Handler<'_> {
                         }
                     }
                 }
-                Of::RawTracepoint => {
+                Kind::RawTracepoint => {
                     let name = rest.rsplit(':').next().unwrap_or_default();
                     for event in tracepoint::named(self.view, name.as_bytes()) {
                         for parameter in event.parameters() {

@@ -1,6 +1,6 @@
 //! The kernels that scripts are held against, and the questions about them.
 use probeidx::cli::config::Config;
-use probeidx::cli::serve::{Answers, Request};
+use probeidx::cli::serve::{Answers, Request, item};
 use probeidx::query::Index;
 use probeidx::query::index::kernel_description::KernelDescription;
 use probeidx::{Error, Result};
@@ -44,7 +44,6 @@ impl Kernels {
 
     /// What a command prints about one kernel, without its notes; nothing if it fails.
     pub fn said(&self, kernel: &KernelDescription, method: &str, params: Value, most: usize) -> Said {
-        const ITEM: &[u8] = br#"{"id":0,"item":"#;
         let mut params = params;
         params["json"] = false.into();
         params["kernel"] = kernel.id.release.clone().into();
@@ -53,9 +52,7 @@ impl Kernels {
             return Said { lines: vec![], is_cut: false };
         };
         let answer = self.answers.lines(&request);
-        let items = answer
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| line.strip_prefix(ITEM)?.strip_suffix(b"}"));
+        let items = answer.split(|byte| *byte == b'\n').filter_map(|line| item(&request, line));
         let lines: Vec<String> = items.filter_map(|item| serde_json::from_slice(item).ok()).collect();
         Said { is_cut: lines.len() == most, lines }
     }

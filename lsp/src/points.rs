@@ -1,80 +1,32 @@
 //! What the probe points of a script are to the library.
 use crate::document::Language;
+use probeidx::bpftrace::ast::Kind;
+use probeidx::bpftrace::parser::kind;
 
-/// A kind of probe of bpftrace.
-pub struct Kind {
-    /// The names, the usual one first.
-    names: &'static [&'static str],
-    pub of: Of,
-    pub about: &'static str,
-}
-
-/// What a kind of probe is placed at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
-    /// The entry of a function, by a kprobe.
-    Entry,
-    /// The return from a function, by a kretprobe.
-    Return,
-    /// A function, by a BPF trampoline.
-    Trampoline,
-    /// The return from a function, by a BPF trampoline.
-    TrampolineReturn,
-    Tracepoint,
-    RawTracepoint,
-    Iterator,
-    /// What no kernel decides.
-    Other,
-}
-
-const fn kind(names: &'static [&'static str], of: Of, about: &'static str) -> Kind {
-    Kind { names, of, about }
-}
-
-/// The kinds of bpftrace 0.24 (`PROBE_LIST`, src/types.cpp).
-pub static KINDS: [Kind; 16] = [
-    kind(&["kprobe", "k"], Of::Entry, "the entry of a kernel function"),
-    kind(&["kretprobe", "kr"], Of::Return, "the return from a kernel function"),
-    kind(
-        &["fentry", "kfunc", "f"],
-        Of::Trampoline,
-        "the entry of a kernel function, with its arguments by name",
-    ),
-    kind(
-        &["fexit", "kretfunc", "fr"],
-        Of::TrampolineReturn,
-        "the return from a kernel function, with its arguments by name",
-    ),
-    kind(&["tracepoint", "t"], Of::Tracepoint, "an event of the kernel"),
-    kind(&["rawtracepoint", "rt"], Of::RawTracepoint, "a tracepoint, with the arguments of its prototype"),
-    kind(&["uprobe", "u"], Of::Other, "a function of a program"),
-    kind(&["uretprobe", "ur"], Of::Other, "the return from a function of a program"),
-    kind(&["usdt", "U"], Of::Other, "a marker in a program"),
-    kind(&["iter", "it"], Of::Iterator, "an iterator over objects of the kernel"),
-    kind(&["profile", "p"], Of::Other, "a timer on all processors"),
-    kind(&["interval", "i"], Of::Other, "a timer on one processor"),
-    kind(&["software", "s"], Of::Other, "a software event"),
-    kind(&["hardware", "h"], Of::Other, "a hardware event"),
-    kind(&["watchpoint", "w"], Of::Other, "an access to memory"),
-    kind(&["asyncwatchpoint", "aw"], Of::Other, "an access to memory, reported later"),
+/// The kinds of probes of bpftrace by their usual names (`PROBE_LIST`, src/types.cpp of 0.24), with what each is placed at.
+pub const KINDS: [(&str, &str); 16] = [
+    ("kprobe", "the entry of a kernel function"),
+    ("kretprobe", "the return from a kernel function"),
+    ("fentry", "the entry of a kernel function, with its arguments by name"),
+    ("fexit", "the return from a kernel function, with its arguments by name"),
+    ("tracepoint", "an event of the kernel"),
+    ("rawtracepoint", "a tracepoint, with the arguments of its prototype"),
+    ("uprobe", "a function of a program"),
+    ("uretprobe", "the return from a function of a program"),
+    ("usdt", "a marker in a program"),
+    ("iter", "an iterator over objects of the kernel"),
+    ("profile", "a timer on all processors"),
+    ("interval", "a timer on one processor"),
+    ("software", "a software event"),
+    ("hardware", "a hardware event"),
+    ("watchpoint", "an access to memory"),
+    ("asyncwatchpoint", "an access to memory, reported later"),
 ];
 
-impl Kind {
-    /// Whether it has this name.
-    pub fn is(&self, name: &str) -> bool {
-        self.names.contains(&name)
-    }
-
-    /// The usual name.
-    pub fn name(&self) -> &'static str {
-        self.names.first().copied().unwrap_or_default()
-    }
-}
-
 /// The kind of a point of bpftrace, and what is behind it.
-pub fn split(point: &str) -> Option<(&'static Kind, &str)> {
-    let (name, rest) = point.split_once(':')?;
-    Some((KINDS.iter().find(|kind| kind.is(name))?, rest))
+pub fn split(point: &str) -> Option<(Kind, &str)> {
+    let (word, rest) = point.split_once(':')?;
+    Some((kind(word), rest)).filter(|(kind, _)| *kind != Kind::Unknown)
 }
 
 /// A probe point as a spec of the command line; `None` if it is not of the kernel.
@@ -90,15 +42,15 @@ pub fn spec(point: &str, language: Language) -> Option<String> {
             let (kind, rest) = split(point)?;
             let rest = rest.trim_matches('"');
             let function = rest.strip_prefix("vmlinux:").unwrap_or(rest);
-            match kind.of {
+            match kind {
                 _ if rest.is_empty() => None,
-                Of::Entry | Of::Trampoline => Some(function.to_owned()),
-                Of::Return | Of::TrampolineReturn => Some(format!("{function}%return")),
-                Of::Tracepoint => Some(rest.to_owned()),
-                Of::RawTracepoint => {
+                Kind::Kprobe | Kind::Fentry => Some(function.to_owned()),
+                Kind::Kretprobe | Kind::Fexit => Some(format!("{function}%return")),
+                Kind::Tracepoint => Some(rest.to_owned()),
+                Kind::RawTracepoint => {
                     Some(format!("kernel.trace(\"{}\")", rest.rsplit(':').next().unwrap_or_default()))
                 }
-                Of::Iterator | Of::Other => None,
+                Kind::Iterator | Kind::User | Kind::Watchpoint | Kind::Always | Kind::Unknown => None,
             }
         }
     }

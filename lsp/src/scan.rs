@@ -1,5 +1,7 @@
 //! Where in a script the cursor is, however incomplete the script is: no parser would have it.
 use crate::document::Language;
+use probeidx::bpftrace::ast::Kind;
+use probeidx::bpftrace::parser::kind;
 use std::ops::Range;
 
 /// What surrounds the cursor.
@@ -130,8 +132,7 @@ impl Scan {
             Language::SystemTap => matches!(word.as_str(), "probe" | "function" | "global" | "private"),
             Language::Bpftrace => {
                 matches!(word.as_str(), "BEGIN" | "END")
-                    || crate::points::KINDS.iter().any(|kind| kind.is(&word))
-                        && line[word.len()..].starts_with(':')
+                    || kind(&word) != Kind::Unknown && line[word.len()..].starts_with(':')
             }
         }
     }
@@ -215,9 +216,8 @@ struct State {
 
 /// Whether a point of bpftrace may have a path, where `/` is no predicate.
 fn takes_path(point: &str) -> bool {
-    let kind = point.trim_start().split(':').next().unwrap_or_default();
-    matches!(kind, "uprobe" | "u" | "uretprobe" | "ur" | "usdt" | "U")
-        && !point.trim_start().contains(char::is_whitespace)
+    let word = point.trim_start().split(':').next().unwrap_or_default();
+    kind(word) == Kind::User && !point.trim_start().contains(char::is_whitespace)
 }
 
 /// The comments of a script, and its C code.

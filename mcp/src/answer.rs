@@ -1,14 +1,12 @@
 //! The lines of an answer to what a tool returns: bounded, as values and as text.
 use crate::question::{COUNTED, Question};
+use probeidx::cli::serve;
 use probeidx::render::printable;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
 /// The largest size of the items of an answer, in bytes of JSON: some ten thousand tokens of a language model.
 pub const MOST_BYTES: usize = 24 << 10;
-
-/// How the lines of items start: the id is that of every request here.
-const ITEM: &[u8] = br#"{"id":0,"item":"#;
 
 /// The schema of what tools return.
 pub fn schema() -> Value {
@@ -29,7 +27,7 @@ pub fn returned(question: &Question, lines: &[u8]) -> CallToolResult {
     let mut items: Vec<&[u8]> = vec![];
     let (mut notes, mut size, mut more) = (vec![], 0, 0);
     for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        if let Some(item) = line.strip_prefix(ITEM).and_then(|rest| rest.strip_suffix(b"}")) {
+        if let Some(item) = serve::item(&question.request, line) {
             size += item.len();
             match more == 0 && (items.len() as u64) < question.limit && size <= MOST_BYTES {
                 true => items.push(item),

@@ -3,6 +3,8 @@ mod expressions;
 mod points;
 mod types;
 
+pub use points::kind;
+
 use super::ast::{Branch, Expression, Missing, Probe, Script};
 use super::lexer::{Lexer, Token};
 use crate::error::Result;

@@ -53,6 +53,11 @@ const WORDS: [(&str, Kind); 46] = [
     ("fsession", Kind::Fentry),
 ];
 
+/// The kind of probe that a word introduces; [`Kind::Unknown`] of any other.
+pub fn kind(word: &str) -> Kind {
+    WORDS.iter().find(|(known, _)| *known == word).map_or(Kind::Unknown, |(_, kind)| *kind)
+}
+
 impl Parser<'_> {
     pub(super) fn point(&mut self) -> Result<Point> {
         self.lexer.blanks()?;
@@ -67,7 +72,7 @@ impl Parser<'_> {
             self.lexer = start;
             return Err(self.lexer.error("expected an attach point, as kprobe:FUNCTION"));
         }
-        let kind = WORDS.iter().find(|(known, _)| *known == word).map_or(Kind::Unknown, |(_, kind)| *kind);
+        let kind = kind(&word);
         let mut offset = None;
         if let (Kind::Kprobe | Kind::Kretprobe, Some(last)) = (kind, parts.last_mut())
             && let Some((name, behind)) = last.rsplit_once('+')

@@ -72,6 +72,12 @@ impl Answers {
     }
 }
 
+/// The JSON of an item, of a line of the answer to a request; `None` of its other lines.
+pub fn item<'l>(request: &Request, line: &'l [u8]) -> Option<&'l [u8]> {
+    let start = format!("{{\"id\":{},\"item\":", request.id);
+    line.strip_prefix(start.as_bytes())?.strip_suffix(b"}")
+}
+
 /// An answer that is kept rather than sent.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);

@@ -11,7 +11,7 @@ mod queue;
 mod request;
 
 pub use answer::Outlet;
-pub use answers::Answers;
+pub use answers::{Answers, item};
 pub use request::Request;
 
 use std::io::{Read, Write};
