@@ -76,19 +76,19 @@ fn put<R: Record>(out: &mut Vec<u8>, records: &[R]) {
 /// The slope of a column, its base, and the width of its numbers: along a line from the first value to the last, or level
 /// if that takes no more bits.
 fn line(values: &[u64], most: u64) -> (u64, u64, u32) {
-    let level = level(values, most);
-    let (Some(first), Some(last)) = (values.first(), values.last()) else { return level };
+    let flat = level(values, most);
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return flat };
     let rise = last.wrapping_sub(*first) & most;
     let slope = (rise << 8) / (values.len() as u64 - 1).max(1);
     if slope == 0 || slope >> (8 * SLOPE) != 0 {
-        return level;
+        return flat;
     }
     let mut strays = [0; BLOCK];
     for (row, (stray, value)) in strays.iter_mut().zip(values).enumerate() {
         *stray = value.wrapping_sub(along(slope, row)) & most;
     }
-    let (_, base, width) = self::level(&strays[..values.len()], most);
-    if width < level.2 { (slope, base, width) } else { level }
+    let (_, base, width) = level(&strays[..values.len()], most);
+    if width < flat.2 { (slope, base, width) } else { flat }
 }
 
 /// No slope, the base from which the numbers reach least far, and the width of how far they reach. The base is the lowest

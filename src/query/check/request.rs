@@ -63,22 +63,21 @@ impl ProbeRequest {
         }
         point.reached(reached);
         point.state = if point.probes > 0 { State::Resolves } else { State::Fails };
-        if point.probes == 0
-            && let Some((why, places)) = self.only_inlined(view)
-        {
-            point.why.push(why);
-            point.inlined = places;
-        } else if point.probes == 0 {
-            point.why.push(format!("nothing matches {}", self.text));
-            let name = self.text.split(['@', ':', '+', '%']).next().unwrap_or(&self.text);
-            point.instead = suggestions::close_to(view, name);
+        if point.probes > 0 {
+            return Ok(point);
+        }
+        match self.targets.iter().find_map(|spec| explain::only_inlined(view, spec)) {
+            Some((why, places)) => {
+                point.why.push(why);
+                point.inlined = places;
+            }
+            None => {
+                point.why.push(format!("nothing matches {}", self.text));
+                let name = self.text.split(['@', ':', '+', '%']).next().unwrap_or(&self.text);
+                point.instead = suggestions::close_to(view, name);
+            }
         }
         Ok(point)
-    }
-
-    /// That its functions are only inlined, and at how many places, although it attaches to entries.
-    fn only_inlined(&self, view: &View<'_>) -> Option<(String, usize)> {
-        self.targets.iter().find_map(|spec| explain::only_inlined(view, spec))
     }
 
     /// The verdict of the mechanism it attaches with. A probe that leaves it open may be SystemTap's, which needs no more
