@@ -63,6 +63,9 @@ system_of() { echo "${1%%-*}-linux-gnu"; }
 # The start of the names of Cargo's variables for a target.
 cargo_variable() { echo "CARGO_TARGET_$(tr a-z- A-Z_ <<<"$1")"; }
 
+# The programs that users have, as their crates and packages are called; the folder of a further one is what follows `probeidx-`.
+shipped=(probeidx probeidx-export probeidx-web probeidx-mcp probeidx-lsp)
+
 # The version that all crates have.
 version_of_workspace() { sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1; }
 
