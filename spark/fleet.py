@@ -59,6 +59,7 @@ def main():
             compact(context, stores, settings)
         if not settings["no_fleet"]:
             fleet = join_all(context, stores, settings)
+        keep(out, "lines", set(stores))
     tidy(out, done)
     lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
     replace(out / "status.jsonl", lines.encode())
@@ -134,7 +135,7 @@ def read_kernel(one, line, settings):
     """Reads a kernel, and writes what happened as a row. It raises nothing but what keeps the row from being written."""
     from pyspark import TaskContext
 
-    started, usage = time.time(), unused()
+    started, usage = time.time(), {"processor": 0.0, "memory": 0}
     row = {"key": one, "inputs": line, "state": "failed", "reason": None, "host": socket.gethostname()}
     try:
         attempt = TaskContext.get().attemptNumber()
@@ -196,7 +197,7 @@ def made_of(line, scratch, settings, usage):
     }
 
 
-def export(db, folder, settings, usage):
+def export(db, folder, settings, usage=None):
     words = ["export", "--kernel", "*", "--parquet", folder, "--compression", settings["compression"]]
     words += ["--tables", settings["tables"]] if settings["tables"] else []
     run(settings, ["--db", db, *words], usage)
@@ -254,7 +255,6 @@ def join_all(context, stores, settings):
     link = out / ".unfinished" / uuid.uuid4().hex
     link.symlink_to(name)
     os.replace(link, out / "fleet")
-    keep(out, "lines", {name, *stores})
     keep(out, "fleets", {name})
     return name
 
@@ -262,16 +262,14 @@ def join_all(context, stores, settings):
 def compact(context, stores, settings):
     """Writes the tables of each line into a folder of its own, sorted by name as those of one kernel are."""
     of_line = context.parallelize(stores, len(stores)).map(lambda store: tables_of(store, settings)).collect()
-    out = pathlib.Path(settings["out"])
-    keep(out, "lines", set(stores))
-    keep(out, "tables", set(of_line))
+    keep(pathlib.Path(settings["out"]), "tables", set(of_line))
 
 
 def tables_of(line, settings):
     out = pathlib.Path(settings["out"])
     parts = [line, settings["version"], settings["tables"], settings["compression"]]
     target = "tables/" + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-    return made(target, lambda beside: export(out / line, beside, settings, unused()), settings)
+    return made(target, lambda beside: export(out / line, beside, settings), settings)
 
 
 def keep(out, kind, names):
@@ -314,7 +312,7 @@ def joined(names, settings):
 
 
 def to_store(words, settings):
-    return lambda beside: run(settings, ["--db", beside, *words], unused())
+    return lambda beside: run(settings, ["--db", beside, *words])
 
 
 def made(target, write, settings):
@@ -336,7 +334,7 @@ class Failed(Exception):
     """What is told as the reason of a row."""
 
 
-def run(settings, words, usage, part=False):
+def run(settings, words, usage=None, part=False):
     """What the program prints, and what it left out if that is no failure. Adds the processor time, and keeps the peak of memory
     in KiB."""
     command = [program(settings), *map(str, words)]
@@ -346,8 +344,9 @@ def run(settings, words, usage, part=False):
         running.returncode = code = os.waitstatus_to_exitcode(status)
         printed.seek(0), said.seek(0)
         printed, said = (file.read().decode(errors="replace") for file in (printed, said))
-    usage["processor"] += used.ru_utime + used.ru_stime
-    usage["memory"] = max(usage["memory"], used.ru_maxrss)
+    if usage:
+        usage["processor"] += used.ru_utime + used.ru_stime
+        usage["memory"] = max(usage["memory"], used.ru_maxrss)
     reason = said.strip().splitlines()
     reason = next((line for line in reason if "error" in line), reason[-1] if reason else "")
     reason = reason.removeprefix("probeidx: ").removeprefix("error: ")
@@ -356,10 +355,6 @@ def run(settings, words, usage, part=False):
     if code and not (part and code == 4):
         raise Failed(reason or f"{words_of(words)}: ended with {code}")
     return printed, (reason or "objects were left out") if code else None
-
-
-def unused():
-    return {"processor": 0.0, "memory": 0}
 
 
 def words_of(words):
@@ -376,7 +371,7 @@ def program(settings):
 
 
 def version(settings):
-    return run(settings, ["--version"], unused())[0].strip()
+    return run(settings, ["--version"])[0].strip()
 
 
 def commit(folder, kind, known_as, settings):
