@@ -74,7 +74,7 @@ pub extern "C" fn probeidx_addr(
             locate(view, &parsed, loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;
         let mut cursor = Cursor::new(view);
         Ok(spots.into_iter().try_for_each(|(object, pc)| {
-            let mut texts = Texts::new(view.strings());
+            let mut texts = Texts::default();
             let at = cursor.at(object, pc);
             let frames = frames(at, &mut texts);
             each.call(&spot(view, at, &frames, &mut texts))

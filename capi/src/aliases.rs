@@ -25,8 +25,8 @@ pub extern "C" fn probeidx_aliases(
         let names =
             definitions.alias_names().into_iter().filter(|name| is_meant(name) && asked.matches(name));
         Ok(names.into_iter().try_for_each(|name| {
-            let mut texts = Texts::new(lookup.view().strings());
-            each.call(&texts.keep(name))
+            let mut texts = Texts::default();
+            each.call(&texts.of(name))
         })?)
     })
 }

@@ -145,14 +145,14 @@ pub extern "C" fn probeidx_check(
         let report = check::check(view, definitions.as_ref(), &asked, name, script)?;
         let mut told = || {
             report.points.iter().try_for_each(|point| {
-                let mut texts = Texts::new(view.strings());
+                let mut texts = Texts::default();
                 let instead = keep(&point.instead, &mut texts);
                 let pair = |(reason, count): &(Reason, u32)| [verdict_number(Some(*reason)), *count];
                 let refused: Vec<u32> = point.refused.iter().flat_map(pair).collect();
                 each.call(&of_point(point, &instead, &refused, &mut texts))
             })?;
             report.findings.iter().try_for_each(|found| {
-                let mut texts = Texts::new(view.strings());
+                let mut texts = Texts::default();
                 let instead = keep(&found.instead, &mut texts);
                 each.call(&of_handler(found, &instead, &mut texts))
             })
@@ -171,7 +171,7 @@ pub extern "C" fn probeidx_check(
 }
 
 pub(crate) fn keep(names: &[String], texts: &mut Texts) -> Vec<Text> {
-    names.iter().map(|name| texts.keep(&**name)).collect()
+    names.iter().map(|name| texts.of(&**name)).collect()
 }
 
 fn number(count: usize) -> u32 {
@@ -192,9 +192,9 @@ pub(crate) fn state(state: State) -> u32 {
 fn of_point(point: &Point, instead: &[Text], refused: &[u32], texts: &mut Texts) -> Finding {
     Finding {
         size: size_of::<Finding>(),
-        file: texts.keep(point.path.as_os_str().as_bytes()),
-        what: texts.keep(&*point.point),
-        why: texts.keep(point.why.join("; ")),
+        file: texts.of(point.path.as_os_str().as_bytes()),
+        what: texts.of(&*point.point),
+        why: texts.of(point.why.join("; ")),
         instead: instead.as_ptr(),
         instead_count: instead.len(),
         line: point.place.line,
@@ -209,7 +209,7 @@ fn of_point(point: &Point, instead: &[Text], refused: &[u32], texts: &mut Texts)
         left_out: number(point.left_out),
         refused: refused.as_ptr(),
         refused_count: point.refused.len(),
-        because: texts.keep(point.unknown.to_string()),
+        because: texts.of(point.unknown.to_string()),
         undecided: number(point.undecided),
         reserved32: 0,
     }
@@ -218,9 +218,9 @@ fn of_point(point: &Point, instead: &[Text], refused: &[u32], texts: &mut Texts)
 pub(crate) fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -> Finding {
     Finding {
         size: size_of::<Finding>(),
-        file: texts.keep(found.path.as_os_str().as_bytes()),
-        what: texts.keep(&*found.what),
-        why: texts.keep(&*found.why),
+        file: texts.of(found.path.as_os_str().as_bytes()),
+        what: texts.of(&*found.what),
+        why: texts.of(&*found.why),
         instead: instead.as_ptr(),
         instead_count: instead.len(),
         line: found.line,

@@ -62,7 +62,7 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
     ask(index, error, |open| {
         let lookup = open.lookup();
         let view = lookup.view();
-        let mut texts = Texts::new(view.strings());
+        let mut texts = Texts::default();
         let (mut inline, mut labels, mut skipped, mut written_by) = (0, 0, 0, [0; 32]);
         // These are counted or read from a list of all inputs: a caller that only wants the release need not wait.
         if reaches(out, offset_of!(Summary, inline_instances)) {
@@ -139,15 +139,15 @@ pub extern "C" fn probeidx_objects(
         let lookup = open.lookup();
         let view = lookup.view();
         Ok(lookup.objects().try_for_each(|object| {
-            let mut texts = Texts::new(view.strings());
+            let mut texts = Texts::default();
             let record = &view.objects[object.index()];
             each.call(&Object {
                 size: size_of::<Object>(),
                 object: object.get(),
                 flags: if record.unread().is_empty() { 0 } else { Object::UNSURE },
                 name: texts.of(view.string(record.name)),
-                path: texts.keep(view.object_path(object).into_owned()),
-                build_id: texts.keep(record.build_id.to_vec()),
+                path: texts.of(view.object_path(object).into_owned()),
+                build_id: texts.of(record.build_id.to_vec()),
             })
         })?)
     })
@@ -175,8 +175,8 @@ pub extern "C" fn probeidx_sections(
     answers(index, (each, context), error, Some("there are no sections"), |open, each| {
         let view = open.lookup().view();
         Ok(view.section_sizes().try_for_each(|(name, bytes)| {
-            let mut texts = Texts::new(view.strings());
-            each.call(&Section { size: size_of::<Section>(), name: texts.keep(name.text()), bytes })
+            let mut texts = Texts::default();
+            each.call(&Section { size: size_of::<Section>(), name: texts.of(name.text()), bytes })
         })?)
     })
 }
@@ -212,12 +212,12 @@ pub extern "C" fn probeidx_skipped(
         let view = open.lookup().view();
         let meta = view.meta().map_err(|e| open.index().error(e))?;
         Ok(meta.skipped.iter().try_for_each(|skipped| {
-            let mut texts = Texts::new(view.strings());
+            let mut texts = Texts::default();
             each.call(&Skipped {
                 size: size_of::<Skipped>(),
-                path: texts.keep(&*skipped.path),
-                kind: texts.keep(&*skipped.kind),
-                why: texts.keep(&*skipped.message),
+                path: texts.of(&*skipped.path),
+                kind: texts.of(&*skipped.kind),
+                why: texts.of(&*skipped.message),
                 count: skipped.count,
                 is_whole_object: skipped.whole_object.into(),
                 reserved32: 0,

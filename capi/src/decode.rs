@@ -103,7 +103,7 @@ pub extern "C" fn probeidx_decode(
         let mut cursor = Cursor::new(view);
         let mut result = Ok(());
         for one in &found {
-            let mut texts = Texts::new(view.strings());
+            let mut texts = Texts::default();
             let located = decoder.locate(one);
             let (exact, places, why) = match &located {
                 Ok(located) => {
@@ -123,12 +123,12 @@ pub extern "C" fn probeidx_decode(
                 places.iter().zip(&levels).map(|(at, levels)| spot(view, at, levels, &mut texts)).collect();
             result = each.call(&Decoded {
                 size: size_of::<Decoded>(),
-                text: texts.keep(one.text),
-                behind: texts.keep(behind),
-                below: texts.keep(below),
+                text: texts.of(one.text),
+                behind: texts.of(behind),
+                below: texts.of(below),
                 places: spots.as_ptr(),
                 place_count: spots.len(),
-                why: texts.keep(why),
+                why: texts.of(why),
                 end: one.end,
                 role: match one.role {
                     Role::Exact => 0,

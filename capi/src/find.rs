@@ -37,8 +37,8 @@ pub extern "C" fn probeidx_find(
         }
         lines.sort();
         for line in lines.iter() {
-            let mut texts = Texts::new(view.strings());
-            each.call(&texts.keep(line))?;
+            let mut texts = Texts::default();
+            each.call(&texts.of(line))?;
         }
         Ok(())
     })

@@ -42,7 +42,7 @@ pub extern "C" fn probeidx_frames(
         let none = || Error::new(ErrorKind::NoMatch, format!("{address:#x} is in no section"));
         let at = lookup.linked(address).ok_or_else(none)?;
         let mut room = Room::new(frames, capacity);
-        let mut texts = Texts::new(lookup.view().strings());
+        let mut texts = Texts::default();
         let mut line = if with_line != 0 { lookup.line_at(at) } else { None };
         for frame in lookup.frames(at) {
             let own = line.take();

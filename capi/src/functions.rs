@@ -65,26 +65,26 @@ pub extern "C" fn probeidx_functions(
         let names = definitions.function_names().into_iter().filter(|name| asked.is_meant(name));
         let is_shown = |f: &&ast::Function| !f.private || asked.with_private();
         for function in names.flat_map(|name| definitions.functions(name)).filter(is_shown) {
-            let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
+            let (mut texts, mut kept) = (Texts::default(), Kept::default());
             let inferred = &function.signature.parameters;
             let parameters = function.parameters.iter().enumerate().map(|(at, parameter)| Parameter {
                 size: size_of::<Parameter>(),
-                name: texts.keep(&*parameter.name),
-                type_name: texts.keep(inferred.get(at).unwrap_or(&parameter.declared).to_string()),
+                name: texts.of(&*parameter.name),
+                type_name: texts.of(inferred.get(at).unwrap_or(&parameter.declared).to_string()),
             });
             let (parameters, parameter_count) = kept.pointers(parameters.collect());
-            let marks = function.marks().into_iter().map(|mark| texts.keep(mark)).collect();
+            let marks = function.marks().into_iter().map(|mark| texts.of(mark)).collect();
             let (marks, mark_count) = kept.list(marks);
             each.call(&Function {
                 size: size_of::<Function>(),
-                name: texts.keep(&*function.name),
-                result: texts.keep(function.signature.result.to_string()),
+                name: texts.of(&*function.name),
+                result: texts.of(function.signature.result.to_string()),
                 parameters,
                 parameter_count,
                 marks,
                 mark_count,
                 file: file(&definitions, function.place, &mut texts),
-                comment: texts.keep(function.comment.as_deref().unwrap_or_default()),
+                comment: texts.of(function.comment.as_deref().unwrap_or_default()),
                 line: function.place.line,
                 is_private: function.private.into(),
                 reserved: [0; 2],
@@ -134,15 +134,15 @@ pub extern "C" fn probeidx_macros(
         let mut found: Vec<_> = definitions.macros().filter(|(name, _)| asked.is_meant(name)).collect();
         found.sort_unstable_by_key(|(name, _)| *name);
         for (name, of) in found {
-            let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
-            let parameters = of.parameters.iter().map(|name| texts.keep(&**name)).collect();
+            let (mut texts, mut kept) = (Texts::default(), Kept::default());
+            let parameters = of.parameters.iter().map(|name| texts.of(&**name)).collect();
             let (parameters, parameter_count) = kept.list(parameters);
             each.call(&Macro {
                 size: size_of::<Macro>(),
-                name: texts.keep(name),
+                name: texts.of(name),
                 parameters,
                 parameter_count,
-                body: texts.keep(of.text()),
+                body: texts.of(of.text()),
                 file: file(&definitions, of.place, &mut texts),
                 line: of.place.line,
                 reserved32: 0,

@@ -9,10 +9,10 @@
 //! last step: `close` if no query is in, else the last query that leaves. Only then is the generation increased and the
 //! slot freed. So the index exists as long as a query is in, and is dropped once.
 #![allow(unsafe_code)]
+use probeidx::Result;
 use probeidx::lookup::Lookup;
 use probeidx::query::Index;
 use probeidx::query::runtime::address_map::Loaded;
-use probeidx::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -34,16 +34,10 @@ impl Open {
     /// Prepares an index for questions.
     ///
     /// # Errors
-    /// [`ErrorKind::IndexDamaged`].
+    /// Those of [`Index::lookup`].
     pub fn new(index: Index) -> Result<Self> {
         let index = Arc::new(index);
         let lookup = index.lookup()?;
-        // Every text is given out with the NUL after it: the last one must also have it.
-        // Those of a store are copied for the answer.
-        if lookup.view().store().is_none() && lookup.view().strings().last() != Some(&0) {
-            let damaged = Error::new(ErrorKind::IndexDamaged, "the strings do not end").at(index.path());
-            return Err(damaged.hint("build it again with: probeidx build --force"));
-        }
         // SAFETY: it borrows from what `index` points to and from its mapping, neither of which moves with it or is written, and
         // both of which end when `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
         let lookup = unsafe { std::mem::transmute::<Lookup<'_>, Lookup<'static>>(lookup) };

@@ -56,11 +56,11 @@ pub extern "C" fn probeidx_check_tapset(
         let health = tapset_health::health(view, &definitions)?;
         let mut found = Each::new(found, context)?;
         for alias in &health.aliases {
-            let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
+            let (mut texts, mut kept) = (Texts::default(), Kept::default());
             each.call(&of_alias(alias, &mut texts, &mut kept))?;
         }
         let result = health.findings.iter().try_for_each(|one| {
-            let mut texts = Texts::new(view.strings());
+            let mut texts = Texts::default();
             let instead = keep(&one.instead, &mut texts);
             found.call(&of_handler(one, &instead, &mut texts))
         });
@@ -70,18 +70,18 @@ pub extern "C" fn probeidx_check_tapset(
 
 fn of_alias(alias: &tapset_health::AliasHealth, texts: &mut Texts, kept: &mut Kept) -> Health {
     let (points, matches): (Vec<Text>, Vec<u32>) =
-        alias.arms.iter().map(|(point, matches)| (texts.keep(&**point), u32::from(*matches))).unzip();
+        alias.arms.iter().map(|(point, matches)| (texts.of(&**point), u32::from(*matches))).unzip();
     let ((points, point_count), (matches, _)) = (kept.list(points), kept.list(matches));
     let mut broken = vec![];
     for one in &alias.broken {
         let (instead, instead_count) = kept.list(texts.all(&one.instead));
         broken.push(Local {
             size: size_of::<Local>(),
-            name: texts.keep(&*one.local),
+            name: texts.of(&*one.local),
             type_name: Text::EMPTY,
             copy_of: Text::EMPTY,
-            variable: texts.keep(&*one.variable),
-            why: texts.keep(&*one.why),
+            variable: texts.of(&*one.variable),
+            why: texts.of(&*one.why),
             instead,
             instead_count,
             state: Local::BROKEN,
@@ -92,8 +92,8 @@ fn of_alias(alias: &tapset_health::AliasHealth, texts: &mut Texts, kept: &mut Ke
     let (broken, broken_count) = kept.pointers(broken);
     Health {
         size: size_of::<Health>(),
-        name: texts.keep(&*alias.name),
-        file: texts.keep(alias.path.as_os_str().as_bytes()),
+        name: texts.of(&*alias.name),
+        file: texts.of(alias.path.as_os_str().as_bytes()),
         points,
         point_count,
         matches,

@@ -53,7 +53,7 @@ pub extern "C" fn probeidx_lines(
         for spec in spec::parse(text(spec)?)? {
             for listing in line_listing::lines(view, &line_listing::asked(&spec)?) {
                 listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {
-                    let mut texts = Texts::new(view.strings());
+                    let mut texts = Texts::default();
                     let place = |p: &Point| Place {
                         address: symbols::address(view, listing.object, p.row.pc),
                         object: listing.object.get(),

@@ -68,11 +68,11 @@ pub extern "C" fn probeidx_why_not(
     answers(index, (each, context), error, Some("nothing is known against it"), |open, each| {
         let view = open.lookup().view();
         for reason in reasons(view, sought, text(asked)?)? {
-            let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
+            let (mut texts, mut kept) = (Texts::default(), Kept::default());
             let (near, near_count) = kept.list(texts.all(&reason.near));
             each.call(&Missing {
                 size: size_of::<Missing>(),
-                why: texts.keep(&*reason.why),
+                why: texts.of(&*reason.why),
                 near,
                 near_count,
                 is_known: reason.is_known.into(),

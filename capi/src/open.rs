@@ -165,16 +165,16 @@ fn list(path: &Path, each: &mut Each<File>) -> Answer {
         false => found.push(path.to_owned()),
     }
     for path in found {
-        let mut texts = Texts::new(&[]);
+        let mut texts = Texts::default();
         let opened = Index::open(&path);
         let view = opened.as_ref().ok().and_then(|index| index.view().ok());
         let wrong = opened.as_ref().err();
         each.call(&File {
             size: size_of::<File>(),
-            path: texts.keep(path.as_os_str().as_bytes()),
+            path: texts.of(path.as_os_str().as_bytes()),
             release: texts.of_some(view.map(|v| v.release())),
             process: texts.of_some(view.and_then(|v| user_object::path(&v))),
-            why: texts.keep(wrong.map_or(String::new(), ToString::to_string)),
+            why: texts.of(wrong.map_or(String::new(), ToString::to_string)),
             status: wrong.map_or(Status::Ok, |e| Status::of(e.kind())) as i32,
             reserved32: 0,
             reserved: [0; 2],

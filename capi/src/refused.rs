@@ -51,7 +51,7 @@ pub extern "C" fn probeidx_blacklist(
         };
         let asked = Scope::new(lookup.view(), &scope);
         Ok(blacklist::refused(lookup.view(), &asked).into_iter().try_for_each(|range| {
-            let mut texts = Texts::new(lookup.view().strings());
+            let mut texts = Texts::default();
             each.call(&Refused {
                 size: size_of::<Refused>(),
                 module: texts.of_some(range.module),

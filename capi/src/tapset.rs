@@ -147,7 +147,7 @@ pub extern "C" fn probeidx_tapset(
                 0 => None,
                 _ => Some(explain::explain(view, &definitions, &words, alias)?),
             };
-            let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
+            let (mut texts, mut kept) = (Texts::default(), Kept::default());
             each.call(&definition(&definitions, alias, explained.as_ref(), &mut texts, &mut kept))?;
         }
         Ok(definitions.whole()?)
@@ -185,7 +185,7 @@ impl Asked {
 
 /// The file of a definition.
 pub fn file(definitions: &Definitions<'_>, place: Place, texts: &mut Texts) -> Text {
-    texts.keep(definitions.path(place.file).as_os_str().as_bytes())
+    texts.of(definitions.path(place.file).as_os_str().as_bytes())
 }
 
 fn definition(
@@ -195,7 +195,7 @@ fn definition(
     texts: &mut Texts,
     kept: &mut Kept,
 ) -> Definition {
-    let names = alias.names.iter().map(|name| texts.keep(name.to_string())).collect();
+    let names = alias.names.iter().map(|name| texts.of(name.to_string())).collect();
     let (names, name_count) = kept.list(names);
     let unasked = |point: &ast::Point| plain(point, texts);
     let arms = match explained {
@@ -209,8 +209,8 @@ fn definition(
         });
     let given = bodies.map(|((name, value), is_behind)| Assignment {
         size: size_of::<Assignment>(),
-        name: texts.keep(name),
-        value: texts.keep(value.to_string()),
+        name: texts.of(name),
+        value: texts.of(value.to_string()),
         line: value.place.line,
         is_behind,
     });
@@ -226,7 +226,7 @@ fn definition(
         names,
         name_count,
         file: file(definitions, alias.body.place, texts),
-        comment: texts.keep(alias.body.comment.as_deref().unwrap_or_default()),
+        comment: texts.of(alias.body.comment.as_deref().unwrap_or_default()),
         arms,
         arm_count,
         assignments,
@@ -244,8 +244,8 @@ fn plain(point: &ast::Point, texts: &mut Texts) -> ArmOut {
     let is = |is, flag| if is { flag } else { 0 };
     ArmOut {
         size: size_of::<ArmOut>(),
-        point: texts.keep(point.to_string()),
-        condition: texts.keep(condition),
+        point: texts.of(point.to_string()),
+        condition: texts.of(condition),
         why: Text::EMPTY,
         through: std::ptr::null(),
         through_count: 0,
@@ -271,7 +271,7 @@ fn arm(arm_of: &Arm, texts: &mut Texts, kept: &mut Kept) -> ArmOut {
             flags: plain.flags | if *ends { ArmOut::ENDS } else { 0 },
             ..plain
         },
-        Outcome::Nothing { why } => ArmOut { outcome: 1, why: texts.keep(&**why), ..plain },
+        Outcome::Nothing { why } => ArmOut { outcome: 1, why: texts.of(&**why), ..plain },
         Outcome::NotTried => ArmOut { outcome: 2, ..plain },
         Outcome::Unindexed => ArmOut { outcome: 3, ..plain },
     }

@@ -1,6 +1,5 @@
 //! Bytes with their length, ended by a NUL.
 use std::ffi::c_char;
-use std::ops::Range;
 
 /// `struct probeidx_text`
 #[derive(Clone, Copy, Debug)]
@@ -23,46 +22,38 @@ impl From<&'static std::ffi::CStr> for Text {
     }
 }
 
-/// The texts of one answer. Those in the index are given out directly; others are kept, with a NUL added.
+/// The texts of one answer, with a NUL after each.
+#[derive(Default)]
 pub struct Texts {
-    of_index: Range<*const u8>,
-    own: Vec<Vec<u8>>,
+    /// None grows beyond its capacity: texts stay where they are.
+    chunks: Vec<Vec<u8>>,
 }
 
+/// How many bytes of short texts have their memory together.
+const CHUNK: usize = 4096;
+
 impl Texts {
-    /// For an index with these strings, each followed by a NUL.
-    pub fn new(strings: &[u8]) -> Self {
-        Self { of_index: strings.as_ptr_range(), own: vec![] }
-    }
-    /// A text.
-    pub fn of(&mut self, text: &[u8]) -> Text {
+    /// A copy of a text.
+    pub fn of(&mut self, text: impl AsRef<[u8]>) -> Text {
+        let text = text.as_ref();
         if text.is_empty() {
             return Text::EMPTY;
         }
-        if self.of_index.contains(&text.as_ptr()) {
-            return Text { text: text.as_ptr().cast(), length: text.len() };
+        if self.chunks.last().is_none_or(|chunk| chunk.capacity() - chunk.len() <= text.len()) {
+            self.chunks.push(Vec::with_capacity(CHUNK.max(text.len() + 1)));
         }
-        let mut own = Vec::with_capacity(text.len() + 1);
-        own.extend_from_slice(text);
-        self.keep(own)
+        let Some(chunk) = self.chunks.last_mut() else { return Text::EMPTY };
+        let start = chunk.len();
+        chunk.extend_from_slice(text);
+        chunk.push(0);
+        Text { text: chunk.as_ptr().wrapping_add(start).cast(), length: text.len() }
     }
     /// A text, or the empty text if there is none.
     pub fn of_some(&mut self, text: Option<&[u8]>) -> Text {
         text.map_or(Text::EMPTY, |text| self.of(text))
     }
-    /// Keeps texts that were made for the answer.
+    /// Texts that were made for the answer.
     pub fn all(&mut self, texts: &[String]) -> Vec<Text> {
-        texts.iter().map(|text| self.keep(&**text)).collect()
-    }
-    /// Keeps a text that was made for the answer.
-    pub fn keep(&mut self, text: impl Into<Vec<u8>>) -> Text {
-        let mut text = text.into();
-        let length = text.len();
-        if length == 0 {
-            return Text::EMPTY;
-        }
-        text.push(0);
-        self.own.push(text);
-        Text { text: self.own[self.own.len() - 1].as_ptr().cast(), length }
+        texts.iter().map(|text| self.of(text)).collect()
     }
 }

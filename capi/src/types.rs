@@ -116,7 +116,7 @@ fn call(
     several: bool,
     each: &mut Each<Type>,
 ) -> probeidx::Result<()> {
-    let mut texts = Texts::new(lookup.view().strings());
+    let mut texts = Texts::default();
     let objects: Vec<u32> = match several {
         true => users::objects(lookup.view(), one.id()).iter().map(|o| o.get()).collect(),
         false => vec![],
@@ -126,7 +126,7 @@ fn call(
     each.call(&Type {
         size: size_of::<Type>(),
         name: texts.of(one.name()),
-        spelled: texts.keep(one.spelled()),
+        spelled: texts.of(one.spelled()),
         file: texts.of(one.file()),
         members: pointers.as_ptr(),
         member_count: pointers.len(),
@@ -147,7 +147,7 @@ fn member(m: &lookup::Member<'_>, texts: &mut Texts) -> Member {
     Member {
         size: size_of::<Member>(),
         name: texts.of(m.name()),
-        type_name: of.map_or(Text::EMPTY, |t| texts.keep(t.spelled())),
+        type_name: of.map_or(Text::EMPTY, |t| texts.of(t.spelled())),
         offset: place.map_or(0, |p| p.offset),
         bytes: of.and_then(|t| t.size()).unwrap_or(u64::MAX),
         value: if place.is_some() { 0 } else { m.value() },
@@ -178,7 +178,7 @@ fn walked_to(
     Member {
         size: size_of::<Member>(),
         name: Text::EMPTY,
-        type_name: texts.keep(spelled(lookup.view(), walked)),
+        type_name: texts.of(spelled(lookup.view(), walked)),
         offset: place.offset,
         bytes: size(lookup.view(), walked).unwrap_or(u64::MAX),
         value: 0,
@@ -217,8 +217,8 @@ pub extern "C" fn probeidx_member(
             match member::walk_path(lookup.view(), root.id(), &path) {
                 Ok(walked) => {
                     found = true;
-                    let (mut texts, mut steps) = (Texts::new(lookup.view().strings()), vec![]);
-                    let name = texts.keep(path.to_string());
+                    let (mut texts, mut steps) = (Texts::default(), vec![]);
+                    let name = texts.of(path.to_string());
                     each.call(&Member { name, ..walked_to(lookup, &walked, &mut steps, &mut texts) })?;
                 }
                 Err(error) => failed = failed.or(Some(error)),
@@ -275,7 +275,7 @@ pub extern "C" fn probeidx_users(
         }
         let wanted = users::asked(lookup.view(), name, &found);
         Ok(users::users(lookup.view(), &wanted, |user| {
-            let mut texts = Texts::new(lookup.view().strings());
+            let mut texts = Texts::default();
             let objects: Vec<u32> = user.objects.iter().map(|o| o.get()).collect();
             let uses: Vec<u32> = user.uses.iter().flat_map(|(at, depth)| [*at, *depth]).collect();
             each.call(&User {

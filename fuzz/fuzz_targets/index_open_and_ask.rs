@@ -6,6 +6,7 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use probeidx::cli::args::Command;
 use probeidx_format::View;
 use probeidx_format::header::Header;
+use probeidx_format::strings::Decoded;
 use probeidx_fuzz::ask::{self, Asked};
 use probeidx_fuzz::file::Unnamed;
 use probeidx_fuzz::index;
@@ -86,7 +87,8 @@ fn log(view: &View<'_>) -> Vec<u8> {
 fuzz_target!(|data: &[u8]| {
     let file = Unnamed::new(data);
     let path = file.path();
-    let Ok(view) = View::open(data) else {
+    let decoded = Decoded::new();
+    let Ok(view) = View::open(data, &decoded) else {
         // Refused by all in the same way: once is enough.
         assert!(ask::ask(&path, &ALL[0], Asked::default()).result.is_err());
         return;

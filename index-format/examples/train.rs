@@ -14,6 +14,7 @@ use probeidx_format::details::{Block, Buffer, DetailWriter, Details, Item, Locat
 use probeidx_format::expr::FrameBase;
 use probeidx_format::id::{StrId, TypeId};
 use probeidx_format::record::{FunctionRecord, PlaceRecord, VariableRecord};
+use probeidx_format::strings::Decoded;
 use probeidx_format::variables::{Variable, Variables};
 use probeidx_format::zerocopy::FromBytes;
 use probeidx_format::{SectionName, View, lines, variables};
@@ -27,7 +28,8 @@ fn main() {
     let mut before = train::counts();
     for path in std::env::args().skip(1) {
         let file = std::fs::read(&path).unwrap();
-        let view = View::open(&file).unwrap();
+        let decoded = Decoded::new();
+        let view = View::open(&file, &decoded).unwrap();
         let changed = [details(&view), rows(&view), functions(&view)];
         let counts = train::counts();
         let own: Vec<u64> = counts.iter().zip(&before).map(|(now, before)| now - before).collect();

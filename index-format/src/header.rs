@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -72,7 +72,7 @@ macro_rules! sections {
 sections! {
     /// The objects indexed and their files: [`Meta`](crate::meta::Meta).
     Meta = "meta",
-    /// All strings, sorted and NUL-terminated; the first is empty.
+    /// All strings, sorted; the first is empty. See [`strings`](crate::strings).
     Strings = "strings",
     /// `ObjectRecord`s: vmlinux, then the modules by name; or one user object.
     Objects = "objects",

@@ -56,7 +56,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A string: its byte offset in the `strings` section. The section is sorted, so ids compare like the strings.
+    /// A string: its rank among all strings, so that ids compare like the strings.
     StrId
     /// A distinct name of functions or symbols: its rank among all names.
     NameId

@@ -48,29 +48,29 @@
 //! * A unit with the flag [`BTF`](record::UnitRecord::BTF) stands for the BTF of an object without DWARF: its
 //!   functions have parameters and an entry, but no file, line, inline instance or location. An object without units
 //!   has only symbols.
-//! * Strings are byte offsets into `strings`, which is sorted: comparing ids compares strings.
+//! * Strings are numbers of `strings`, which is sorted: comparing ids compares strings.
 //!
 //! ## What each byte costs
 //!
-//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 58.1 MB:
+//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 52.0 MB:
 //!
 //! | sections | MB | each |
 //! | --- | --- | --- |
 //! | `place_details` | 15.1 | 18.9 bytes a placement, of 801,405 |
 //! | `lines` | 9.9 | 7.9 bits a row of the debug information |
-//! | `strings` | 8.5 | as they are, with a NUL: 243,000 names, and paths |
+//! | `strings` | 3.1 | 7.5 bytes a string, of 413,944 of 20.6: 6.2 of codes ([`strings`]), 1.0 of trigrams |
 //! | `places`, `ranges`, `postings` | 6.6 | a record of 6.0 bytes a placement; 4.9 an out-of-line range; a difference of 1.6 a placement |
-//! | `functions`, `function_details`, `variables` | 4.0 | a function: 8.7 bytes a record, 13.9 of details; 3.6 a pair of name and type |
+//! | `functions`, `function_details`, `variables` | 3.8 | a function: 7.7 bytes a record, 13.9 of details; 3.1 a pair of name and type |
 //! | `tapset`… | 1.5 | 0.6 of them the trees of 7,712 definitions, 0.6 their texts |
 //! | `boundaries` | 2.8 | about 3 bits an instruction |
-//! | `symbols`, `symbol_names` | 1.9 | 7.2 and 2.1 bytes a symbol, of 208,636 |
-//! | `names`, `name_hash` | 1.3 | 1.9 and 3.4 bytes a name |
-//! | `types`, `members`, `type_users`, `type_uses` | 2.0 | 6.0 bytes a type, 6.3 a member; one to three a use |
+//! | `symbols`, `symbol_names` | 1.8 | 6.7 and 2.1 bytes a symbol, of 208,636 |
+//! | `names`, `name_hash` | 1.2 | 1.4 and 3.4 bytes a name |
+//! | `types`, `members`, `type_users`, `type_uses` | 1.8 | 5.6 bytes a type, 5.8 a member; one to three a use |
 //! | `calls`, `called` | 1.3 | 2.5 bytes a direct call, of 475,086; 2.0 a function that is called |
 //! | `btf_types` | 0.1 | 1.7 bytes a type of BTF, of 37,416 |
 //! | `frames`, `frame_rows` | 1.4 | 5.3 bytes a frame, and 7.9 of rows |
 //! | `sites` | 0.3 | 1.2 bytes a site, of 232,846 |
-//! | `labels` | 0.4 | 9.0 bytes a label, of 42,731 |
+//! | `labels` | 0.3 | 8.1 bytes a label, of 42,731 |
 //! | all others | 1.1 | |
 //!
 //! `benches/table` prints the length of an index, and `probeidx stats` those of its sections.
@@ -238,6 +238,7 @@
 //! | 11 | `btf_types`: which types are in BTF; events of system calls; which functions are kfuncs, LSM hooks, or may be made to fail |
 //! | 12 | nothing of the file: types of Rust that were taken for those of C |
 //! | 13 | smaller: slopes of columns that ascend, 64 rows a block ([`table`]); three bytes a slot in `name_hash` ([`names`]) |
+//! | 14 | smaller: [`strings`] share their starts with those before them, the rest is in symbols of up to eight bytes; ids of strings are ranks |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
@@ -252,6 +253,7 @@ pub mod expr;
 pub mod frames;
 pub mod header;
 pub mod id;
+mod kept;
 pub mod labels;
 pub mod lines;
 pub mod machine;
@@ -263,6 +265,7 @@ pub mod record;
 pub mod records;
 mod sites;
 pub mod store;
+pub mod strings;
 pub mod table;
 mod tables;
 pub mod tapset;

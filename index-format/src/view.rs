@@ -9,6 +9,7 @@ use crate::record::*;
 use crate::records::Records;
 use crate::store::record::OptionRecord;
 use crate::store::{BLOBS, Kernel};
+use crate::strings::{Coded, Decoded, Strings};
 use crate::table::Table;
 use crate::tapset::{self, SourcesMeta, Tapset};
 use std::ops::Range;
@@ -29,7 +30,8 @@ pub struct View<'a> {
     pub(crate) store: Option<&'a Kernel<'a>>,
     pub(crate) machine: u16,
     pub(crate) release: StrId,
-    pub(crate) strings: &'a [u8],
+    /// None of a store: see [`string_parts`](Self::string_parts).
+    pub(crate) strings: Strings<'a>,
     /// vmlinux, then the modules by name; one record more than objects.
     pub objects: Records<'a, ObjectRecord>,
     /// By object.
@@ -76,12 +78,13 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads the header and finds the sections.
+    /// Reads the header and finds the sections. `decoded` keeps what is decoded of the file's strings, and is always the same for
+    /// the same file.
     ///
     /// # Errors
     /// [`Error::NotAnIndex`], [`Error::Older`], [`Error::Newer`], [`Error::Length`], and [`Error::Section`] for one that lies
     /// outside of the file or is misaligned.
-    pub fn open(file: &'a [u8]) -> Result<Self> {
+    pub fn open(file: &'a [u8], decoded: &'a Decoded) -> Result<Self> {
         let (header, directory) = Header::read(file)?;
         use SectionName as S;
         // They are looked up when they are asked for: few questions are about calls.
@@ -94,7 +97,7 @@ impl<'a> View<'a> {
             store: None,
             machine: header.machine.get(),
             release: header.release,
-            strings: bytes(file, directory, S::Strings)?,
+            strings: Strings::new(Coded::open(bytes(file, directory, S::Strings)?)?, decoded),
             objects: Records::of_slice(records(file, directory, S::Objects)?),
             sections: table(file, directory, S::Sections)?,
             units: Records::of_slice(records(file, directory, S::Units)?),
@@ -238,50 +241,22 @@ impl<'a> View<'a> {
         SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
     }
 
-    /// All strings, sorted and NUL-terminated, for searching; none of a store: see [`string_parts`](Self::string_parts).
-    pub fn strings(&self) -> &'a [u8] {
+    /// All strings, sorted; none of a store: see [`string_parts`](Self::string_parts).
+    pub fn strings(&self) -> Strings<'a> {
         self.strings
-    }
-    /// The strings from this one on.
-    #[inline(always)]
-    fn strings_from(&self, id: StrId) -> &'a [u8] {
-        match self.store {
-            None => self.strings.get(id.index()..).unwrap_or_default(),
-            Some(store) => store.string_from(id),
-        }
     }
     /// The tracepoints, sorted by name, system and object.
     pub fn tracepoints(&self) -> Records<'a, TracepointRecord> {
         self.tracepoints
     }
-    /// The bytes of a string. Cost: its length.
+    /// The bytes of a string. Cost: the first time that of decoding those beside it.
     #[inline]
     pub fn string(&self, id: StrId) -> &'a [u8] {
-        let rest = self.strings_from(id);
-        &rest[..length(rest)]
-    }
-    /// Whether a string is this text, which has no NUL. Cheaper than reading the string.
-    #[inline]
-    pub fn is_string(&self, id: StrId, text: &[u8]) -> bool {
-        let rest = self.strings_from(id);
-        rest.starts_with(text) && rest.get(text.len()).is_none_or(|end| *end == 0)
-    }
-}
-
-/// The number of bytes before the first NUL, or of all; eight are looked at together.
-#[inline]
-fn length(bytes: &[u8]) -> usize {
-    const LOWEST: u64 = u64::from_le_bytes([1; 8]);
-    const HIGHEST: u64 = u64::from_le_bytes([0x80; 8]);
-    let (words, rest) = bytes.as_chunks();
-    for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let nuls = word.wrapping_sub(LOWEST) & !word & HIGHEST;
-        if nuls != 0 {
-            return at * 8 + nuls.trailing_zeros() as usize / 8;
+        match self.store {
+            None => self.strings.get(id.get()),
+            Some(store) => store.cold_text(id),
         }
     }
-    words.len() * 8 + rest.iter().position(|b| *b == 0).unwrap_or(rest.len())
 }
 
 /// The range that starts here and ends where the next one starts, of a table of this length; empty if it is damaged.

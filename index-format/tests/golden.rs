@@ -1,6 +1,7 @@
 //! The golden index of the present version, read by whatever host runs this: of the other byte order and of 32 bits too
 //! (`scripts/other-hosts quick`).
 use probeidx_format::id::{FunctionId, TypeId};
+use probeidx_format::strings::Decoded;
 use probeidx_format::tapset::DefinitionKind;
 use probeidx_format::{VERSION, View};
 use std::path::Path;
@@ -13,7 +14,8 @@ fn golden() -> Vec<u8> {
 #[test]
 fn the_golden_index_is_whole_and_says_what_it_said() {
     let file = golden();
-    let view = View::open(&file).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&file, &decoded).unwrap();
     assert_eq!(view.whole(), Ok(()));
     assert_eq!((view.release(), view.machine()), (&b"6.1.0-gold"[..], 62));
 

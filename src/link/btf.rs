@@ -1,6 +1,6 @@
 //! Compares the prototypes in BTF with those in the debug information: the kernel itself (BPF, arguments by name in
 //! `kprobe_events`) uses only BTF.
-use super::{Linked, ObjectFacts, string_at, symbol_name};
+use super::{Linked, ObjectFacts, symbol_name};
 use crate::btf::prototypes::{self, Prototype};
 use crate::dwarf::strings::{Key, content_hash};
 use crate::merge::Model;
@@ -140,7 +140,7 @@ impl Shapes<'_> {
         let returned = self.of(variables.return_type, 0);
         let parameters: Vec<_> = variables
             .filter(|v| v.parameter)
-            .map(|v| (content_hash(string_at(&self.model.strings, v.name)), self.of(v.type_id, 0)))
+            .map(|v| (content_hash(self.model.strings.get(v.name)), self.of(v.type_id, 0)))
             .collect();
         prototypes::prototype(returned, parameters.into_iter())
     }
@@ -156,7 +156,7 @@ impl Shapes<'_> {
             return prototypes::VOID;
         };
         let kind = TypeKind::from_u8(record.kind);
-        let name = string_at(&self.model.strings, record.name);
+        let name = self.model.strings.get(record.name);
         let is_named = !name.is_empty();
         let target = (!is_named).then(|| self.of(record.target.some(), depth + 1));
         let members = match kind {

@@ -1,5 +1,5 @@
 //! Finds the named types of BTF among the types of the index: see [`named`](crate::btf::named).
-use super::{ObjectFacts, string_at};
+use super::ObjectFacts;
 use crate::btf::named::{self, DEEPEST, Named};
 use crate::btf::prototypes::{self, VOID};
 use crate::dwarf::strings::{Key, content_hash};
@@ -115,7 +115,7 @@ impl<'m> Contents<'m> {
 
     fn whole(&mut self, id: TypeId, record: TypeRecord, depth: u32) -> Key {
         let kind = TypeKind::from_u8(record.kind);
-        let name = string_at(&self.model.strings, record.name);
+        let name = self.model.strings.get(record.name);
         match kind {
             TypeKind::Typedef => {
                 let target = record.target.some().map_or(VOID, |target| self.of(target, depth + 1));
@@ -125,7 +125,7 @@ impl<'m> Contents<'m> {
                 let members = self.members(id);
                 let parts = members.iter().map(|member| {
                     let part = member.target.some().map_or(VOID, |target| self.of(target, depth + 1));
-                    (content_hash(string_at(&self.model.strings, member.name)), member.value.get(), part)
+                    (content_hash(self.model.strings.get(member.name)), member.value.get(), part)
                 });
                 named::whole(kind, name, record.size.get(), parts)
             }
@@ -137,7 +137,7 @@ impl<'m> Contents<'m> {
         let Some(&record) = self.model.types.records.get(id.index()).filter(|_| depth < DEEPEST) else {
             return VOID;
         };
-        let (kind, name) = (TypeKind::from_u8(record.kind), string_at(&self.model.strings, record.name));
+        let (kind, name) = (TypeKind::from_u8(record.kind), self.model.strings.get(record.name));
         if !name.is_empty() {
             return prototypes::shape(kind, name, None, std::iter::empty());
         }

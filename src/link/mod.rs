@@ -12,7 +12,7 @@ use crate::load::object_kind::ObjectKind;
 use crate::load::symbols::{self, Kept, Symbol};
 use crate::merge::blank;
 use crate::merge::calls::Call;
-use crate::merge::intern::{GlobalStr, Interner, StringIds};
+use crate::merge::intern::{GlobalStr, Interner, SortedStrings, StringIds};
 use crate::merge::{Functions, Places};
 pub use calls::Calls;
 use object::Endianness;
@@ -174,7 +174,7 @@ pub struct Names {
 pub fn link(
     facts: &mut [ObjectFacts],
     ids: &StringIds,
-    strings: &[u8],
+    strings: &SortedStrings,
     functions: &Functions,
     places: &Places,
     calls: Vec<Call>,
@@ -271,7 +271,7 @@ pub fn link(
 }
 
 /// Marks the code of vmlinux that can be probed (`core_kernel_text`, kernel/extable.c).
-fn bound_core(linked: &mut Linked, names: &Names, strings: &[u8]) {
+fn bound_core(linked: &mut Linked, names: &Names, strings: &SortedStrings) {
     let Linked { objects, symbols, .. } = linked;
     let [kernel, next, ..] = &mut objects[..] else { return };
     let bound = |name| {
@@ -293,7 +293,7 @@ fn is_code(section: &SectionFacts) -> bool {
 /// Kernels before 6.6, and stable kernels of that time, lack the second (kernel/kprobes.c). If `can_probe` is
 /// described, so is its function that recognizes traps, unless the kernel has none: then this counts instead of the
 /// version (arch/x86/kernel/kprobes/core.c, 6.9).
-fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configured: bool) -> u32 {
+fn inlined_rules(flags: u32, strings: &SortedStrings, functions: &Functions, is_configured: bool) -> u32 {
     const RULES: [(&[u8], u32); 2] = [
         (b"within_notrace_func", ObjectRecord::REFUSES_NOTRACE),
         (b"is_cfi_preamble_symbol", ObjectRecord::REFUSES_PREFIXES),
@@ -309,9 +309,9 @@ fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configure
 }
 
 /// Whether the debug information has a function of this name.
-fn exists(name: &[u8], strings: &[u8], functions: &Functions) -> bool {
+fn exists(name: &[u8], strings: &SortedStrings, functions: &Functions) -> bool {
     let declared = &functions.records[..functions.records.len() - 1];
-    declared.binary_search_by(|f| string_at(strings, f.name).cmp(name)).is_ok()
+    declared.binary_search_by(|f| strings.get(f.name).cmp(name)).is_ok()
 }
 
 /// Marks the function symbols covered by debug information: those named like a function with code in the object, and
@@ -380,7 +380,7 @@ fn symbols_by_name(symbols: &[SymbolRecord]) -> Vec<u64> {
 }
 
 /// Builds the tables of names.
-fn names(by_name: &[u64], strings: &[u8], functions: &Functions) -> Names {
+fn names(by_name: &[u64], strings: &SortedStrings, functions: &Functions) -> Names {
     let mut records = vec![];
     let declared = &functions.records[..functions.records.len() - 1];
     let (mut function, mut symbol) = (0, 0);
@@ -401,7 +401,7 @@ fn names(by_name: &[u64], strings: &[u8], functions: &Functions) -> Names {
             first_symbol: U32::new(first.1 as u32),
         });
     }
-    let hash = names::table(records.iter().map(|n| string_at(strings, n.name)));
+    let hash = names::table(records.iter().map(|n| strings.get(n.name)));
     records.push(NameRecord {
         first_function: FunctionId::new(function as u32),
         first_symbol: U32::new(symbol as u32),
@@ -412,15 +412,10 @@ fn names(by_name: &[u64], strings: &[u8], functions: &Functions) -> Names {
 
 impl Names {
     /// The symbols of a name.
-    fn symbols_of(&self, name: &[u8], strings: &[u8]) -> &[SymbolId] {
-        let named = |record: &NameRecord| string_at(strings, record.name).cmp(name);
+    fn symbols_of(&self, name: &[u8], strings: &SortedStrings) -> &[SymbolId] {
+        let named = |record: &NameRecord| strings.get(record.name).cmp(name);
         let found = self.records[..self.records.len() - 1].binary_search_by(named);
         let first = |at: usize| self.records[at].first_symbol.get() as usize;
         found.map_or(&[], |at| &self.symbols[first(at)..first(at + 1)])
     }
-}
-
-fn string_at(strings: &[u8], id: StrId) -> &[u8] {
-    let rest = &strings[id.index()..];
-    &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
 }

@@ -1,6 +1,6 @@
 //! Builds the tables of tracepoints, with the function that has their parameters, and a system for those without an
 //! event.
-use super::{ObjectFacts, string_at};
+use super::ObjectFacts;
 use crate::code::layout::Layout;
 use crate::code::system_calls::Kind;
 use crate::code::tracepoints as read;
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::load::elf::Elf;
 use crate::load::object_kind::ObjectKind;
 use crate::load::symbols;
-use crate::merge::intern::{GlobalStr, Interner, StringIds};
+use crate::merge::intern::{GlobalStr, Interner, SortedStrings, StringIds};
 use crate::merge::{Functions, Places};
 use probeidx_format::id::{FunctionId, ObjectId, Pc, StrId};
 use probeidx_format::record::{EventFieldRecord, ObjectRecord, TracepointRecord};
@@ -108,7 +108,7 @@ pub(super) fn link(
     facts: &[ObjectFacts],
     objects: &[ObjectRecord],
     ids: &StringIds,
-    strings: &[u8],
+    strings: &SortedStrings,
     functions: &Functions,
     places: &Places,
 ) -> (Vec<TracepointRecord>, Vec<EventFieldRecord>) {
@@ -157,13 +157,13 @@ pub(super) fn link(
 fn prototype(
     name: &[u8],
     own: &Range<u32>,
-    strings: &[u8],
+    strings: &SortedStrings,
     functions: &Functions,
     places: &Places,
 ) -> Option<FunctionId> {
     let declared = &functions.records[..functions.records.len() - 1];
-    let first = declared.partition_point(|f| string_at(strings, f.name) < name);
-    let same = declared[first..].iter().take_while(|f| string_at(strings, f.name) == name).count();
+    let first = declared.partition_point(|f| strings.get(f.name) < name);
+    let same = declared[first..].iter().take_while(|f| strings.get(f.name) == name).count();
     let has_place = |at: &usize| {
         let [start, end] = [*at, at + 1].map(|at| functions.records[at].postings.get() as usize);
         let mut postings = Reader::new(&places.postings[start..end]);

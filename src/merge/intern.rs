@@ -2,6 +2,7 @@
 use crate::dwarf::strings::{Strings, content_hash};
 use hashbrown::HashTable;
 use probeidx_format::id::StrId;
+use probeidx_format::strings::{self, Blocks};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -86,8 +87,8 @@ impl Interner {
 pub struct Sealed(Vec<Shard>);
 
 impl Sealed {
-    /// Sorts the strings; returns the bytes of the section, and the id of each string.
-    pub fn finish(self) -> (Vec<u8>, StringIds) {
+    /// Sorts the strings; returns them and the id of each.
+    pub fn finish(self) -> (SortedStrings, StringIds) {
         let Self(shards) = self;
         // Collected side by side, the list would be in memory twice.
         let mut all: Vec<(u64, &[u8], u32, u32)> =
@@ -99,28 +100,59 @@ impl Sealed {
         }
         all.par_sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
         let mut ids: Vec<Vec<u32>> = shards.iter().map(|s| vec![0; s.ends.len()]).collect();
-        let mut length = 1;
+        let mut sorted = SortedStrings { bytes: vec![], ends: Vec::with_capacity(all.len() + 1) };
+        // The first one is empty.
+        sorted.ends.push(0);
+        let mut length = 0;
         for (_, bytes, shard, index) in &all {
-            ids[*shard as usize][*index as usize] = length;
-            length += bytes.len() as u32 + 1;
+            ids[*shard as usize][*index as usize] = sorted.ends.len() as u32;
+            length += bytes.len() as u32;
+            sorted.ends.push(length);
         }
-        let mut section = vec![0; length as usize];
-        let mut rest = &mut section[1..];
+        sorted.bytes.resize(length as usize, 0);
+        let mut rest = &mut sorted.bytes[..];
         let mut pieces = vec![];
         for chunk in all.chunks(CHUNK) {
-            let length = chunk.iter().map(|(_, bytes, _, _)| bytes.len() + 1).sum();
-            let (piece, after) = rest.split_at_mut(length);
+            let (piece, after) = rest.split_at_mut(chunk.iter().map(|(_, bytes, _, _)| bytes.len()).sum());
             pieces.push((chunk, piece));
             rest = after;
         }
         pieces.into_par_iter().for_each(|(chunk, mut piece)| {
             for (_, bytes, _, _) in chunk {
-                let (own, after) = piece.split_at_mut(bytes.len() + 1);
-                own[..bytes.len()].copy_from_slice(bytes);
+                let (own, after) = piece.split_at_mut(bytes.len());
+                own.copy_from_slice(bytes);
                 piece = after;
             }
         });
-        (section, StringIds(ids))
+        (sorted, StringIds(ids))
+    }
+}
+
+/// All strings of a build, sorted; the first one is empty.
+pub struct SortedStrings {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl SortedStrings {
+    /// A string.
+    #[inline]
+    pub fn get(&self, id: StrId) -> &[u8] {
+        let start = id.index().checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.bytes[start..self.ends[id.index()] as usize]
+    }
+    /// The bytes of the section.
+    pub fn section(&self) -> Vec<u8> {
+        const _: () = assert!(CHUNK.is_multiple_of(strings::BLOCK));
+        let count = self.ends.len();
+        let pieces: Vec<Blocks> = (0..count.div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|piece| {
+                let numbers = piece * CHUNK..count.min((piece + 1) * CHUNK);
+                Blocks::of(numbers.map(|at| self.get(StrId::new(at as u32))))
+            })
+            .collect();
+        strings::section(&pieces)
     }
 }
 
@@ -149,6 +181,7 @@ impl StringIds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use probeidx_format::strings::{Coded, Decoded};
 
     #[test]
     fn ids_compare_as_the_strings_do() {
@@ -156,10 +189,12 @@ mod tests {
         let words = ["do_open", "", "do_op", "vfs_read", "do_open.isra.0", "do_open", "\u{e9}t\u{e9}"];
         let numbers: Vec<_> = words.iter().map(|w| interner.intern(w.as_bytes())).collect();
         assert_eq!(numbers[0], numbers[5]);
-        let (section, ids) = interner.seal().finish();
+        let (sorted, ids) = interner.seal().finish();
+        let (section, decoded) = (sorted.section(), Decoded::default());
+        let stored = strings::Strings::new(Coded::open(&section).unwrap(), &decoded);
         for (a, &x) in words.iter().zip(&numbers) {
-            let at = ids.get(x).index();
-            assert!(section[at..].starts_with(a.as_bytes()) && section[at + a.len()] == 0);
+            let found = [sorted.get(ids.get(x)), stored.get(ids.get(x).get())];
+            assert_eq!(found, [a.as_bytes(); 2]);
             for (b, &y) in words.iter().zip(&numbers) {
                 assert_eq!(a.as_bytes().cmp(b.as_bytes()), ids.get(x).cmp(&ids.get(y)));
             }

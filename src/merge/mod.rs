@@ -11,7 +11,7 @@ mod users;
 
 use crate::dwarf::facts::Batch;
 use crate::dwarf::strings::{Key, LocalStr, Strings};
-use intern::{GlobalStr, Interner, StringIds};
+use intern::{GlobalStr, Interner, SortedStrings, StringIds};
 use probeidx_format::id::StrId;
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -93,8 +93,8 @@ impl crate::dwarf::KnownTypes for FirstSeen {
 
 /// The tables made from debug information.
 pub struct Model {
-    /// The bytes of the section.
-    pub strings: Vec<u8>,
+    /// All strings; ids are their ranks.
+    pub strings: SortedStrings,
     /// The kernel's release.
     pub release: StrId,
     pub types: Types,

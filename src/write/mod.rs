@@ -141,7 +141,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
         writer.section_by(name, |pass| pieces.into_iter().try_for_each(|piece| aside.get(piece, pass)))
     };
     one(&mut writer, S::Meta, &meta.to_bytes())?;
-    one(&mut writer, S::Strings, &model.strings)?;
+    one(&mut writer, S::Strings, &model.strings.section())?;
     one(&mut writer, S::Objects, linked.objects.as_bytes())?;
     writer.table(S::Sections, &packed.sections)?;
     one(&mut writer, S::Units, model.places.units.as_bytes())?;

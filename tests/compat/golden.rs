@@ -1,6 +1,7 @@
 //! The golden files: the present one answers as it always has, all others are refused in one line that says what to do.
 use super::{PROGRAM, folder, run};
 use probeidx_format::header::Header;
+use probeidx_format::strings::Decoded;
 use probeidx_format::zerocopy::{FromBytes, IntoBytes};
 use probeidx_format::{Error, VERSION, View};
 use std::path::Path;
@@ -76,7 +77,8 @@ fn the_present_version_answers_as_ever() {
 fn the_golden_files_fill_every_section() {
     let files = ["kernel.pidx", "library.pidx"]
         .map(|file| std::fs::read(folder(&format!("v{VERSION}")).join(file)).unwrap());
-    let [kernel, library] = files.each_ref().map(|bytes| View::open(bytes).unwrap());
+    let decoded = [Decoded::new(), Decoded::new()];
+    let [kernel, library] = [0, 1].map(|at| View::open(&files[at], &decoded[at]).unwrap());
     for ((name, in_kernel), (_, in_library)) in kernel.section_sizes().zip(library.section_sizes()) {
         assert!(in_kernel + in_library > 0, "{}", name.text());
     }
@@ -105,7 +107,7 @@ fn newer_versions_are_refused_with_the_remedy() {
         header.seal();
         bytes[..size_of::<Header>()].copy_from_slice(header.as_bytes());
         assert_eq!(
-            View::open(&bytes).err(),
+            View::open(&bytes, &Decoded::new()).err(),
             Some(Error::Newer { what: "index", found: version, read: VERSION })
         );
         // Of what a later version has behind the version number nothing is known.

@@ -12,6 +12,7 @@ use crate::sample::{self, Random};
 use asked::{Asked, Fate};
 use change::{Kind, Subject};
 use probeidx_format::View;
+use probeidx_format::strings::Decoded;
 use serde_json::Value;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -46,7 +47,8 @@ fn a_damaged_index_is_answered_from_or_refused() {
     let mut random = Random(seed);
     let script = folder.path().join("points.txt");
     let view_bytes = subject.whole().to_vec();
-    let view = View::open(&view_bytes).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&view_bytes, &decoded).unwrap();
     let questions = questions::questions(&view, &mut random, 4, &script);
 
     let mut asked = Asked::new(&installed::program(), &subject.path);

@@ -64,8 +64,8 @@ impl Alias {
         let (locals, local_count) = locals(&named.locals.own, texts, kept);
         Self {
             size: size_of::<Self>(),
-            name: texts.keep(named.name),
-            point: texts.keep(named.point),
+            name: texts.of(named.name),
+            point: texts.of(named.point),
             through,
             through_count,
             locals,
@@ -86,11 +86,11 @@ fn local(local: &locals::Local, texts: &mut Texts, kept: &mut Kept) -> Local {
     let (instead, instead_count) = kept.list(texts.all(broken.map_or(&[], |b| &b.instead)));
     Local {
         size: size_of::<Local>(),
-        name: texts.keep(&*local.name),
-        type_name: texts.keep(local.kind),
-        copy_of: texts.keep(local.copy_of.as_deref().unwrap_or_default()),
-        variable: texts.keep(broken.map_or("", |b| &b.variable)),
-        why: texts.keep(broken.map_or("", |b| &b.why)),
+        name: texts.of(&*local.name),
+        type_name: texts.of(local.kind),
+        copy_of: texts.of(local.copy_of.as_deref().unwrap_or_default()),
+        variable: texts.of(broken.map_or("", |b| &b.variable)),
+        why: texts.of(broken.map_or("", |b| &b.why)),
         instead,
         instead_count,
         state: match (broken, local.kind) {

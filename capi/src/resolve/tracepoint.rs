@@ -61,7 +61,7 @@ impl Written {
         let tracepoint = Tracepoint {
             size: size_of::<Tracepoint>(),
             system: texts.of(traced.tracepoint.system()),
-            refusal: texts.keep(traced.definition.as_ref().err().map_or("", |why| why)),
+            refusal: texts.of(traced.definition.as_ref().err().map_or("", |why| why)),
             fields: pointers.as_ptr(),
             field_count: pointers.len(),
             has_event: traced.tracepoint.has_event().into(),

@@ -93,7 +93,7 @@ fn value(lookup: &Lookup<'_>, options: Options, v: &ValueAt, texts: &mut Texts) 
         plan.map_or(vec![], |plan| steps::steps(view, plan).iter().map(|s| step(s, texts)).collect());
     let expression = plan.filter(|_| options.has(Options::EXPRESSIONS)).and_then(|p| steps::c(view, p));
     let elsewhere = v.elsewhere.as_ref().map(|e| words::elsewhere(Some(e)));
-    let mut keep = |text: Option<&str>| text.map_or(Text::EMPTY, |text| texts.keep(text));
+    let mut keep = |text: Option<&str>| text.map_or(Text::EMPTY, |text| texts.of(text));
     let value = Value {
         size: size_of::<Value>(),
         name: keep(Some(&v.name)),
@@ -138,7 +138,7 @@ fn step(step: &steps::Step, texts: &mut Texts) -> Step {
     let plain = |op, size, value| Step { op, size, value, name: Text::EMPTY };
     match step {
         S::Register { name, dwarf } => {
-            let name = name.as_deref().map_or(Text::EMPTY, |name| texts.keep(name));
+            let name = name.as_deref().map_or(Text::EMPTY, |name| texts.of(name));
             Step { name, ..plain(0, 8, (*dwarf).into()) }
         }
         S::Constant { value } => plain(1, 8, *value),

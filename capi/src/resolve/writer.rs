@@ -58,7 +58,7 @@ pub struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// For one placement.
     pub fn new(lookup: &'a Lookup<'a>, options: Options) -> Self {
-        Self { lookup, options, texts: Texts::new(lookup.view().strings()), kept: Kept::default() }
+        Self { lookup, options, texts: Texts::default(), kept: Kept::default() }
     }
 
     /// Converts a placement.
@@ -112,11 +112,11 @@ impl<'a> Writer<'a> {
             file: texts.of(p.file),
             section: texts.of(p.section),
             symbol: texts.of_some(p.symbol.map(|s| s.0)),
-            anchor: texts.keep(anchor),
+            anchor: texts.of(anchor),
             anchor_module: texts.of_some(anchor_module),
             anchor_symbol: texts.of(anchor_symbol),
-            definition: texts.keep(definition),
-            instead: texts.keep(instead),
+            definition: texts.of(definition),
+            instead: texts.of(instead),
             source_file: texts.of_some(source.map(|s| s.file)),
             address: p.address,
             anchor_offset,
@@ -142,9 +142,9 @@ impl<'a> Writer<'a> {
             pc: p.pc,
             collides_with,
             collides_with_count,
-            probe: texts.keep(probe),
+            probe: texts.of(probe),
             instead_anchor: texts
-                .keep(nearby.and_then(|n| n.anchor.as_ref()).map_or(String::new(), ToString::to_string)),
+                .of(nearby.and_then(|n| n.anchor.as_ref()).map_or(String::new(), ToString::to_string)),
             instead_address: nearby.map_or(0, |n| n.address),
             entries_refused,
             entries_refused_count,
@@ -158,7 +158,7 @@ impl<'a> Writer<'a> {
             reachable_kretprobe: coverage.by.definition(true),
             reachable_fentry: coverage.by.get(Mechanism::Trampoline).unwrap_or(0),
             source_is_stmt: source.is_some_and(|s| s.is_stmt).into(),
-            because: texts.keep(p.verdicts.unknown().to_string()),
+            because: texts.of(p.verdicts.unknown().to_string()),
             entries_undecided: coverage.out_of_line.undecided,
             copies_undecided: coverage.inline.undecided,
             ftrace: verdict(p.verdicts.ftrace().reason()),
@@ -187,13 +187,13 @@ impl<'a> Writer<'a> {
         let mut probe = vec![];
         t.put(&mut probe);
         let placement = Placement {
-            probe: texts.keep(probe),
+            probe: texts.of(probe),
             module: texts.of_some(t.module()),
             function: texts.of(t.name()),
             file: texts.of(file),
             section: texts.of(t.section()),
             symbol: texts.of_some(held.map(|h| view.string(h.record.name))),
-            definition: texts.keep(traced.definition.as_deref().unwrap_or_default()),
+            definition: texts.of(traced.definition.as_deref().unwrap_or_default()),
             address: t.address(),
             values: values.pointers.as_ptr(),
             value_count: values.pointers.len(),

@@ -1,6 +1,5 @@
 //! A kernel of a store: rows of all segments of its chain, in its own numbering.
 use super::assembled::Assembled;
-use super::kept::Kept;
 use super::levels::{Levels, OpenLevels};
 use super::line_runs::Lines;
 use super::patch::{self, Patch};
@@ -12,9 +11,11 @@ use super::translate::{Shared, Translate};
 use crate::details::Details;
 use crate::error::{Error, Result};
 use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, UnitId};
+use crate::kept::Kept;
 use crate::record::*;
 use crate::records::{KeptRows, Records};
 use crate::store::moved::Moved;
+use crate::strings::{Coded, Decoded, Strings};
 use crate::table::{Rows, Table};
 use std::cell::Cell;
 use std::ops::Range;
@@ -29,6 +30,7 @@ pub const END: u32 = u32::MAX - 1;
 pub struct Kernel<'a> {
     /// The first of the chain first; this kernel's own last.
     chain: Vec<Segment<'a>>,
+    strings: Vec<StringPart<'a>>,
     levels: Arc<Levels<'a>>,
     lines: Lines<'a>,
     assembled: Assembled,
@@ -69,6 +71,7 @@ impl<'a> Kernel<'a> {
         Ok(Self {
             levels: Levels::open(&open, others)?,
             lines: Lines::open(&open),
+            strings: open.iter().map(StringPart::open).collect::<Result<_>>()?,
             chain: open,
             assembled: Assembled::default(),
             places_of_objects: Starts::default(),
@@ -168,11 +171,11 @@ impl<'a> Kernel<'a> {
     pub(crate) fn cold_bytes(&self, part: Part, number: u32) -> &[u8] {
         self.bytes(part, number)
     }
-    /// A string and what follows it.
+    /// As [`text`](Self::text), for readers that mostly read an index.
     #[cold]
     #[inline(never)]
-    pub(crate) fn string_from(&self, id: StrId) -> &'a [u8] {
-        self.plain(Part::Strings, id.get())
+    pub(crate) fn cold_text(&self, id: StrId) -> &[u8] {
+        self.text(id)
     }
     /// The details of a placement.
     #[cold]
@@ -314,35 +317,39 @@ impl<'a> Kernel<'a> {
         })
     }
     /// A string.
-    pub fn text(&self, id: StrId) -> &'a [u8] {
-        let rest = self.plain(Part::Strings, id.get());
-        &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len())]
+    pub fn text(&self, id: StrId) -> &[u8] {
+        let after = match &self.strings[..] {
+            [_] => 1,
+            parts => parts.partition_point(|part| part.first <= id.get()).max(1),
+        };
+        let part = &self.strings[after - 1];
+        part.strings().get(id.get().wrapping_sub(part.first))
     }
     /// The number of a string. Cost: a binary search in each segment.
     pub fn find_string(&self, text: &[u8]) -> Option<u32> {
-        self.strings().find_map(|(strings, first)| find_string(strings, text).map(|at| first + at))
+        self.strings().find_map(|(strings, first)| strings.find(text).map(|at| first + at))
     }
     /// The strings of each segment, and the number of the first one.
-    pub fn strings(&self) -> impl Iterator<Item = (&'a [u8], u32)> {
-        self.chain.iter().map(|s| (s.part(Part::Strings), s.entry(Part::Strings).first.get()))
+    pub fn strings(&self) -> impl Iterator<Item = (Strings<'_>, u32)> {
+        self.strings.iter().map(|part| (part.strings(), part.first))
     }
 }
 
-/// Where a text is among sorted strings.
-pub(crate) fn find_string(strings: &[u8], text: &[u8]) -> Option<u32> {
-    let start_of = |at: usize| strings[..at].iter().rposition(|b| *b == 0).map_or(0, |nul| nul + 1);
-    let (mut low, mut high) = (0, strings.len());
-    while low < high {
-        let start = start_of((low + high) / 2);
-        let length = strings[start..].iter().position(|b| *b == 0).unwrap_or(strings.len() - start);
-        let string = &strings[start..start + length];
-        match string.cmp(text) {
-            std::cmp::Ordering::Equal => return Some(start as u32),
-            std::cmp::Ordering::Less => low = start + string.len() + 1,
-            std::cmp::Ordering::Greater => high = start,
-        }
+/// The strings of a segment.
+struct StringPart<'a> {
+    first: u32,
+    coded: Coded<'a>,
+    decoded: Decoded,
+}
+
+impl<'a> StringPart<'a> {
+    fn open(segment: &Segment<'a>) -> Result<Self> {
+        let first = segment.entry(Part::Strings).first.get();
+        Ok(Self { first, coded: Coded::open(segment.part(Part::Strings))?, decoded: Decoded::default() })
     }
-    None
+    fn strings(&self) -> Strings<'_> {
+        Strings::new(self.coded, &self.decoded)
+    }
 }
 
 /// Whether a part is bytes, numbered one by one.
@@ -350,8 +357,7 @@ pub fn is_bytes(part: Part) -> bool {
     use Part as P;
     matches!(
         part,
-        P::Strings
-            | P::FunctionDetails
+        P::FunctionDetails
             | P::PlaceDetails
             | P::Lines
             | P::Boundaries

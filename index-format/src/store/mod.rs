@@ -57,7 +57,6 @@ pub mod changed;
 pub mod common;
 mod flat;
 mod found;
-mod kept;
 pub mod kernel;
 pub mod levels;
 pub mod line_runs;

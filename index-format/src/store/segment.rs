@@ -158,7 +158,7 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Bytes: strings, NUL-terminated, sorted within the segment.
+    /// Strings, sorted within the segment: see [`strings`](crate::strings).
     Strings = "strings",
     /// Rows: `ObjectRecord` without build id.
     Objects = "objects",

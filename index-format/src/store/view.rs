@@ -1,10 +1,11 @@
 //! A kernel of a store as a view.
-use super::kernel::{Kernel, find_string};
+use super::kernel::Kernel;
 use super::paths;
 use super::translate::Translate;
 use crate::header::SectionName;
 use crate::id::{ObjectId, StrId};
 use crate::records::Records;
+use crate::strings::{Coded, Decoded, Strings};
 use crate::tapset::Tapset;
 use crate::view::View;
 use std::borrow::Cow;
@@ -21,6 +22,9 @@ pub const BLOBS: [SectionName; 7] = [
     SectionName::Meta,
 ];
 
+/// Of the strings of an index, for a store has none.
+static NONE: Decoded = Decoded::new();
+
 impl<'a> View<'a> {
     /// A kernel of a store, as if it had an index of its own.
     pub fn of_store(kernel: &'a Kernel<'a>) -> Self {
@@ -30,7 +34,7 @@ impl<'a> View<'a> {
             store: Some(kernel),
             machine: kernel.own().header.machine.get(),
             release: StrId::new(kernel.own().header.release.get()),
-            strings: &[],
+            strings: Strings::new(Coded::default(), &NONE),
             objects: kernel.records(),
             sections: kernel.table(),
             units: kernel.records(),
@@ -77,14 +81,13 @@ impl<'a> View<'a> {
     }
 
     /// All strings in parts that are sorted, each with the id of its first string.
-    pub fn string_parts(&self) -> impl Iterator<Item = (&'a [u8], u32)> + use<'a> {
+    pub fn string_parts(&self) -> impl Iterator<Item = (Strings<'a>, u32)> + use<'a> {
         let own = Some((self.strings, 0)).filter(|_| self.store.is_none());
         own.into_iter().chain(self.store.into_iter().flat_map(Kernel::strings))
     }
     /// The id of a string. Cost: a binary search in each part.
     pub fn find_string(&self, text: &[u8]) -> Option<StrId> {
-        let found =
-            self.store.map_or_else(|| find_string(self.strings, text), |store| store.find_string(text));
+        let found = self.store.map_or_else(|| self.strings.find(text), |store| store.find_string(text));
         found.map(StrId::new)
     }
 

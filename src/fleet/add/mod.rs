@@ -210,10 +210,10 @@ impl<'v> Adding<'v> {
     }
 
     fn strings(&mut self) {
-        let strings::Strings { numbers, new, first, others } =
+        let strings::Strings { numbers, new, count, first, others } =
             strings::share(self.view, self.before, &self.numbered_names());
         self.to = Numbers::new(numbers, others);
-        self.part(Part::Strings, new, 0, first);
+        self.part(Part::Strings, new, count, first);
     }
     fn objects(&mut self) {
         let own: Vec<u64> =

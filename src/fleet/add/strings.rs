@@ -3,22 +3,25 @@ use probeidx_format::View;
 use probeidx_format::store::Kernel;
 use probeidx_format::store::paths;
 use probeidx_format::store::segment::Part;
+use probeidx_format::strings::{self as stored, Blocks};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// The strings of a kernel.
 pub struct Strings {
-    /// By the position of a string's first byte: its shared number, or `u32::MAX` between strings.
+    /// By the number of a string: its shared number.
     pub numbers: Vec<u32>,
-    /// Those that no kernel before has, sorted and NUL-terminated.
+    /// Those that no kernel before has, sorted, as they are stored.
     pub new: Vec<u8>,
-    /// The number of the first byte of them.
+    /// How many these are.
+    pub count: u32,
+    /// The number of the first of them.
     pub first: u32,
     /// The numbers of strings that are none of the index.
     pub others: FxHashMap<Vec<u8>, u32>,
 }
 
-/// In place of the position of a text that is no string of the index.
+/// In place of the number of a text that is no string of the index.
 const NO_STRING: u32 = u32::MAX;
 
 /// Finds all strings among those of the kernel before. Cost: linear in the strings of both.
@@ -26,24 +29,25 @@ const NO_STRING: u32 = u32::MAX;
 pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) -> Strings {
     let mut known: FxHashMap<&[u8], u32> = FxHashMap::default();
     for (strings, first) in before.iter().flat_map(|kernel| kernel.strings()) {
-        known.extend(each(strings).map(|(at, string)| (string, first + at)));
+        known.extend(strings.iter().zip(first..));
     }
     let release = view.release();
     let objects: FxHashSet<u32> = view.objects.iter().map(|o| o.path.get()).collect();
     let first = view.objects.first().map_or(&[][..], |object| view.string(object.path));
-    let own: Vec<(u32, Cow<'_, [u8]>)> = each(view.strings())
+    let own: Vec<Cow<'_, [u8]>> = (0..)
+        .zip(view.strings().iter())
         .map(|(at, string)| match objects.contains(&at) {
-            true => (at, Cow::Owned(paths::shared(string, release, first))),
-            false => (at, Cow::Borrowed(string)),
+            true => Cow::Owned(paths::shared(string, release, first)),
+            false => Cow::Borrowed(string),
         })
         .collect();
-    let mut numbers = vec![u32::MAX; view.strings().len()];
+    let mut numbers = vec![u32::MAX; own.len()];
     let mut others: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
     let mut missing: Vec<(&[u8], u32)> = vec![];
-    for (at, string) in &own {
+    for (at, string) in own.iter().enumerate() {
         match known.get(&string[..]) {
-            Some(number) => numbers[*at as usize] = *number,
-            None => missing.push((string, *at)),
+            Some(number) => numbers[at] = *number,
+            None => missing.push((string, at as u32)),
         }
     }
     let options = view.options().flat_map(|(name, value)| [name, value]);
@@ -55,15 +59,14 @@ pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) ->
     }
     missing.sort_unstable();
     let first = before.map_or(0, |kernel| kernel.end(Part::Strings));
-    let mut new = vec![];
+    let mut new: Vec<&[u8]> = vec![];
     let mut last: Option<(&[u8], u32)> = None;
     for (string, at) in missing {
         let number = match last {
             Some((same, number)) if same == string => number,
             _ => {
                 let number = first + new.len() as u32;
-                new.extend_from_slice(string);
-                new.push(0);
+                new.push(string);
                 number
             }
         };
@@ -74,16 +77,7 @@ pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) ->
             numbers[at as usize] = number;
         }
     }
-    Strings { numbers, new, first, others }
-}
-
-/// The strings with their positions.
-fn each(strings: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let length = memchr::memchr(0, strings.get(at..)?)?;
-        let string = &strings[at..at + length];
-        at += length + 1;
-        Some(((at - length - 1) as u32, string))
-    })
+    let count = new.len() as u32;
+    let new = if new.is_empty() { vec![] } else { stored::section(&[Blocks::of(new)]) };
+    Strings { numbers, new, count, first, others }
 }

@@ -94,33 +94,22 @@ const WORTH_SEARCHING: usize = 2;
 fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     let mut found: Vec<NameId> = vec![];
     if view.store().is_some() {
-        let strings = view.string_parts().flat_map(|(strings, _)| strings_with(strings, text));
-        found.extend(strings.filter_map(|(_, string)| view.name(string)));
+        for (strings, _) in view.string_parts() {
+            strings.containing(text, |_, string| found.extend(view.name(string)));
+        }
         found.sort_unstable();
         return found;
     }
     let (names, mut done) = (view.names.owners(), 0);
-    for (start, _) in strings_with(view.strings(), text) {
+    view.strings().containing(text, |number, _| {
         // The strings are sorted, so that each search resumes at the last match.
-        let id = StrId::new(start);
+        let id = StrId::new(number);
         done += names.from(done).partition_point_of_key(|n| n.name < id);
         if names.get(done).is_some_and(|n| n.name == id) {
             found.push(NameId::new(done as u32));
         }
-    }
+    });
     found
-}
-
-/// The strings that contain this text, with their positions, in order.
-fn strings_with<'a>(strings: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = (u32, &'a [u8])> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let hit = at + memchr::memmem::find(strings.get(at..)?, text)?;
-        let start = memchr::memrchr(0, &strings[..hit]).map_or(0, |nul| nul + 1);
-        let end = memchr::memchr(0, &strings[hit..]).map_or(strings.len(), |nul| hit + nul);
-        at = end + 1;
-        Some((start as u32, &strings[start..end]))
-    })
 }
 
 /// The ranks of the names with this prefix. Cost: a binary search, which parts and copies of a function that has a name (`name.`)

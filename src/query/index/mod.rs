@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mapping::{Kept, Mapping};
 use crate::store;
 use probeidx_format::id::ObjectId;
+use probeidx_format::strings::Decoded;
 
 use probeidx_format::View;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub struct Index {
 }
 
 enum Source {
-    File(Mapping),
+    File { mapping: Mapping, decoded: Decoded },
     Stored(Box<Kept>),
 }
 
@@ -52,14 +53,16 @@ impl Index {
             return Ok(Self { source: Source::Stored(Box::new(kernel)), path: path.to_owned() });
         }
         let mapping = mapped?;
-        let index = Self { source: Source::File(mapping), path: path.to_owned() };
+        let index = Self { source: Source::File { mapping, decoded: Decoded::new() }, path: path.to_owned() };
         index.view()?.check_owners().map_err(|e| index.error(e))?;
         Ok(index)
     }
     /// The tables of the index. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
         match &self.source {
-            Source::File(mapping) => View::open(mapping.bytes()).map_err(|e| self.error(e)),
+            Source::File { mapping, decoded } => {
+                View::open(mapping.bytes(), decoded).map_err(|e| self.error(e))
+            }
             Source::Stored(kept) => Ok(View::of_store(kept.kernel())),
         }
     }

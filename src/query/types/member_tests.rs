@@ -4,6 +4,7 @@ use crate::error::{ErrorKind, Result};
 use crate::query::spec::member_path::{Path, Step, parse};
 use probeidx_format::id::{StrId, TypeId};
 use probeidx_format::record::{MemberRecord, TypeRecord};
+use probeidx_format::strings::{Blocks, Decoded, section};
 use probeidx_format::table::pack;
 use probeidx_format::types::TypeKind;
 use probeidx_format::writer::Writer;
@@ -15,7 +16,7 @@ use std::io::Cursor;
 /// An index of types only: each with its kind, name, size, target and members.
 #[derive(Default)]
 struct Made {
-    strings: Vec<u8>,
+    strings: Vec<String>,
     types: Vec<TypeRecord>,
     members: Vec<MemberRecord>,
 }
@@ -23,15 +24,14 @@ struct Made {
 impl Made {
     fn string(&mut self, text: &str) -> StrId {
         if self.strings.is_empty() {
-            self.strings.push(0);
+            self.strings.push(String::new());
         }
-        if text.is_empty() {
-            return StrId::new(0);
-        }
-        let id = StrId::new(self.strings.len() as u32);
-        self.strings.extend(text.as_bytes());
-        self.strings.push(0);
-        id
+        let known = self.strings.iter().position(|known| known == text);
+        let at = known.unwrap_or_else(|| {
+            self.strings.push(text.to_owned());
+            self.strings.len() - 1
+        });
+        StrId::new(at as u32)
     }
 
     /// `target` is the number of a type, or negative.
@@ -61,7 +61,10 @@ impl Made {
         let mut writer = Writer::new(&mut out).unwrap();
         for &name in SectionName::ALL {
             match name {
-                SectionName::Strings => writer.section(name, [&self.strings[..]]),
+                SectionName::Strings => {
+                    let strings = Blocks::of(self.strings.iter().map(|s| s.as_bytes()));
+                    writer.section(name, [&section(&[strings])[..]])
+                }
                 SectionName::Types => writer.table(name, &pack(&self.types)),
                 SectionName::Members => writer.table(name, &pack(&self.members)),
                 _ => writer.section(name, []),
@@ -116,7 +119,7 @@ fn made() -> Vec<u8> {
 
 fn go(start: i32, path: &str) -> Result<Walked> {
     let bytes = made();
-    walk_path(&View::open(&bytes).unwrap(), TypeId::new(start as u32), &parse(path)?)
+    walk_path(&View::open(&bytes, &Decoded::new()).unwrap(), TypeId::new(start as u32), &parse(path)?)
 }
 
 #[track_caller]
@@ -217,7 +220,8 @@ fn a_struct_that_holds_itself_ends() {
     made.add(TypeKind::Struct, "loop", 8, -1, &[("", 0, 0), ("", 0, 0), ("a", 1, 0)]);
     made.add(TypeKind::Typedef, "turn", 0, 1, &[]);
     let bytes = made.bytes();
-    let view = View::open(&bytes).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&bytes, &decoded).unwrap();
     assert!(walk_path(&view, TypeId::new(0), &parse("l.absent").unwrap()).is_err());
     assert!(walk_path(&view, TypeId::new(0), &parse("l.a.b").unwrap()).is_err());
     assert_eq!(lookup::strip(&view, TypeId::new(1)), None);
@@ -238,7 +242,8 @@ fn types_are_found_by_name_and_kind() {
     made.add(TypeKind::Pointer, "", 0, 0, &[]);
     made.add(TypeKind::Array, "", 0, 4, &[("", -1, 5), ("", -1, -1)]);
     let bytes = made.bytes();
-    let view = View::open(&bytes).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&bytes, &decoded).unwrap();
     let found = |name| lookup::find(&view, name).iter().map(|t| t.get()).collect::<Vec<_>>();
     assert_eq!(found("bio"), [1, 2, 3]);
     assert_eq!(found("struct bio"), [1]);

@@ -115,7 +115,7 @@ impl Walked {
                 hint,
             );
         }
-        let found = members(view, aggregate).find(|(_, m)| view.is_string(m.name, name.as_bytes()));
+        let found = members(view, aggregate).find(|(_, m)| view.string(m.name) == name.as_bytes());
         let Some((offset, record)) = found else {
             let names = members(view, aggregate).map(|(_, m)| view.string(m.name));
             let known = names.filter_map(|name| std::str::from_utf8(name).ok());

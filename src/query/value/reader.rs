@@ -196,7 +196,7 @@ impl<'a> Values<'a> {
         for found in in_scope(self.view, place.placed, place.pc) {
             for (argument, own) in arguments.iter().zip(&mut named) {
                 if let Source::Variable(access) = &argument.source
-                    && self.view.is_string(found.name, access.root.as_bytes())
+                    && self.view.string(found.name) == access.root.as_bytes()
                 {
                     *own = Some(found);
                 }

@@ -9,6 +9,7 @@ use super::{PROGRAM, folder};
 use crate::sample::{self, Random};
 use asked::Asked;
 use change::{Kind, Subject};
+use probeidx_format::strings::Decoded;
 use probeidx_format::{Error, VERSION, View};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ fn share(usual: usize) -> Option<usize> {
 
 /// Opens and reads all, as `verify` does.
 fn verified(bytes: &[u8]) -> Result<(), Error> {
-    View::open(bytes)?.whole()
+    View::open(bytes, &Decoded::new())?.whole()
 }
 
 #[test]
@@ -86,7 +87,8 @@ impl Case {
         let folder = tempfile::tempdir().unwrap();
         let subject = Subject::new(file, folder.path());
         let mut asked = Asked::new(PROGRAM.as_ref(), &subject.path);
-        let view = View::open(subject.whole()).unwrap();
+        let decoded = Decoded::new();
+        let view = View::open(subject.whole(), &decoded).unwrap();
         let script = folder.path().join("points.txt");
         // The same in each run: they are so many that each name is asked for.
         let mut questions = questions::questions(&view, &mut Random(1), 100, &script);

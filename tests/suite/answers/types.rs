@@ -9,6 +9,7 @@ use probeidx::query::types::member::walk_path;
 use probeidx::query::types::{lookup, users};
 use probeidx::render;
 use probeidx_format::id::TypeId;
+use probeidx_format::strings::Decoded;
 use probeidx_format::{SectionName, View};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -289,7 +290,8 @@ fn several_definitions_of_a_name() {
 #[test]
 fn damaged_types_are_survived() {
     let whole = std::fs::read(index()).unwrap();
-    let sizes: Vec<(SectionName, u64)> = View::open(&whole).unwrap().section_sizes().collect();
+    let sizes: Vec<(SectionName, u64)> =
+        View::open(&whole, &Decoded::new()).unwrap().section_sizes().collect();
     let wanted = [SectionName::Types, SectionName::Members, SectionName::TypeUsers, SectionName::TypeUses];
     let mut end = whole.len() as u64;
     let mut at = vec![];
@@ -309,7 +311,8 @@ fn damaged_types_are_survived() {
         for _ in 0..at.len() / 20 {
             bytes[at[next() % at.len()] as usize] = [0, 1, 0x7f, 0xff, next() as u8][next() % 5];
         }
-        let view = View::open(&bytes).unwrap();
+        let decoded = Decoded::new();
+        let view = View::open(&bytes, &decoded).unwrap();
         for type_id in (0..view.types.len() as u32 + 1).map(TypeId::new) {
             if let Some(laid_out) = layout(&view, type_id) {
                 render::types::layout(&view, &laid_out, &[], &mut std::io::sink()).unwrap();

@@ -1,6 +1,7 @@
 //! How the program begins and ends, whatever is asked: exit codes, what stands on which stream, which index is meant.
 use crate::support::fixture::RELEASE;
 use crate::support::program::{KERNEL, Run, command, json, probeidx, run_in};
+use probeidx_format::strings::Decoded;
 use probeidx_format::{SectionName, View};
 use serde_json::Value;
 use std::fs;
@@ -101,7 +102,8 @@ fn verify_names_the_section_of_a_byte_that_changed() {
     let said = format!("{}: whole\n", index().display());
     assert_eq!(probeidx(&["verify"]).found(), said);
     let whole = fs::read(index()).unwrap();
-    let view = View::open(&whole).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&whole, &decoded).unwrap();
     let sizes: Vec<(SectionName, u64)> = view.section_sizes().collect();
     // The sections are laid out in their order, without gaps, up to the end.
     let mut end = whole.len() as u64;
@@ -311,7 +313,8 @@ fn stats_counts_what_there_is() {
     let out = probeidx(&["stats"]).found();
     assert!(out.starts_with(&format!("{RELEASE}  {}  written by probeidx ", index().display())), "{out}");
     let bytes = fs::read(index()).unwrap();
-    let view = View::open(&bytes).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&bytes, &decoded).unwrap();
     for (what, count) in [("objects", 4), ("placements", view.places.len()), ("symbols", view.symbols.len())]
     {
         assert!(out.lines().any(|l| l.trim() == format!("{count}  {what}")), "{count} {what}: {out}");

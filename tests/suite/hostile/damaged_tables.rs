@@ -12,6 +12,7 @@ use probeidx::query::verdict::{Judge, Verdict};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::SectionRecord;
+use probeidx_format::strings::Decoded;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -373,7 +374,7 @@ fn every_byte_of_the_tables_of_vmlinux() {
     let mut unsure = BTreeSet::new();
     for (number, flip) in flips.iter().enumerate() {
         let after = std::fs::read(db.path().join(format!("6.1.{number}.pidx"))).unwrap();
-        let after = refusals(&View::open(&after).unwrap());
+        let after = refusals(&View::open(&after, &Decoded::new()).unwrap());
         assert_eq!(after.len(), before.keys().filter(|k| k.0.is_empty()).count());
         // Without modules, what depended on them is decided.
         let is_refused = |place| before[place].reason().is_some_and(|reason| !reason.is_open());
@@ -403,7 +404,7 @@ fn every_byte_of_the_tables_of_vmlinux() {
 }
 
 fn refusals_of_older() -> Refusals {
-    refusals(&View::open(&read(&OLDER.db.path().join("6.1.0-old.pidx"))).unwrap())
+    refusals(&View::open(&read(&OLDER.db.path().join("6.1.0-old.pidx")), &Decoded::new()).unwrap())
 }
 
 fn read(path: &Path) -> Vec<u8> {
@@ -438,7 +439,7 @@ fn every_byte_of_the_tables_of_a_module() {
     let report = pipeline::build(&[tree.path()], &options(db.path(), 2), &()).unwrap();
     assert!(report.skipped.iter().all(|s| !s.whole_object), "{:?}", report.skipped);
     let index = read(&db.path().join("6.1.0-old.pidx"));
-    let after = refusals(&View::open(&index).unwrap());
+    let after = refusals(&View::open(&index, &Decoded::new()).unwrap());
     // Where an entry leads is known by the reason that it gives there.
     let reason = |table: &str| match table {
         "__jump_table" => Reason::JumpLabel,

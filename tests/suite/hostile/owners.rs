@@ -5,6 +5,7 @@ use crate::support::parts::Parts;
 use probeidx::cli::args::{self, Command, Request};
 use probeidx_format::id::FunctionId;
 use probeidx_format::record::*;
+use probeidx_format::strings::Decoded;
 use probeidx_format::table::pack;
 use probeidx_format::types::TypeKind;
 use probeidx_format::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -94,7 +95,8 @@ fn each_rule_is_found_broken() {
             let mut parts = whole();
             (rule.start)(&mut parts, at, value);
             let file = parts.file();
-            let view = View::open(&file).unwrap();
+            let decoded = Decoded::new();
+            let view = View::open(&file, &decoded).unwrap();
             let found = view.whole().expect_err(rule.name);
             let Error::Section { section, what, .. } = found else { panic!("{}: {found}", rule.name) };
             let expected = (rule.owners.text(), "the parts that its records own do not follow one another");
@@ -144,7 +146,8 @@ fn owners_of_everything_own_it_once() {
 fn types_of_one_name_that_share_their_members() {
     let mut parts = whole();
     let file = parts.file();
-    let view = View::open(&file).unwrap();
+    let decoded = Decoded::new();
+    let view = View::open(&file, &decoded).unwrap();
     let all = count(&mut parts, SectionName::Members);
     let (mut name, mut at) = (None, 0);
     packed(&mut parts, SectionName::Types, |types: &mut [TypeRecord]| {

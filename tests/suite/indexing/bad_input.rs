@@ -246,7 +246,14 @@ fn two_kernels_under_one_path_are_two_indexes() {
     for built in &report.built {
         assert_eq!(built.index, db.path().join(format!("{}.pidx", built.release)));
         let bytes = fs::read(&built.index).unwrap();
-        assert_eq!(probeidx_format::View::open(&bytes).unwrap().meta().unwrap().release, built.release);
+        assert_eq!(
+            probeidx_format::View::open(&bytes, &probeidx_format::strings::Decoded::new())
+                .unwrap()
+                .meta()
+                .unwrap()
+                .release,
+            built.release
+        );
     }
 }
 

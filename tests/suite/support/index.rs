@@ -7,6 +7,7 @@ use probeidx_format::details::{Item, Location};
 use probeidx_format::expr::Expr;
 use probeidx_format::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, TypeId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
+use probeidx_format::strings::Decoded;
 use probeidx_format::types::TypeKind;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Index {
     pub report: Report,
     pub bytes: Vec<u8>,
+    decoded: Decoded,
 }
 
 /// How a build of the tests goes, for as many threads.
@@ -27,7 +29,7 @@ pub fn build(paths: &[PathBuf], jobs: usize) -> Index {
     let report = pipeline::build(paths, &options(db.path(), jobs), &()).unwrap();
     assert!(report.built.len() < 2, "{report:#?}");
     let bytes = report.built.first().map(|b| std::fs::read(&b.index).unwrap()).unwrap_or_default();
-    Index { report, bytes }
+    Index { report, bytes, decoded: Decoded::new() }
 }
 
 /// Indexes a tree, all of it.
@@ -55,7 +57,7 @@ pub fn without_references(mut facts: Facts) -> Facts {
 
 impl Index {
     pub fn view(&self) -> View<'_> {
-        View::open(&self.bytes).unwrap()
+        View::open(&self.bytes, &self.decoded).unwrap()
     }
     /// What was skipped, a line each, with `root` left out.
     pub fn skipped(&self, root: &Path) -> Vec<String> {

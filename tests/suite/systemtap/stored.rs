@@ -156,7 +156,8 @@ fn a_damaged_definition_is_an_error_and_not_silence() {
     let indexed = Indexed::new(&FILES);
     assert_eq!(indexed.build(&[&indexed.folder("a")]).code, 0);
     let mut bytes = std::fs::read(indexed.file()).unwrap();
-    let view = probeidx_format::View::open(&bytes).unwrap();
+    let decoded = probeidx_format::strings::Decoded::new();
+    let view = probeidx_format::View::open(&bytes, &decoded).unwrap();
     let number = view.tapset.definition(view.tapset.named(DefinitionKind::Alias, b"vm.fault").start);
     let block = view.tapset.block(view.tapset.tree(number).start / BLOCK);
     let (start, length) = (block.as_ptr() as usize - bytes.as_ptr() as usize, block.len());

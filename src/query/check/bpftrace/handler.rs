@@ -249,7 +249,7 @@ impl<'r, 's> Reader<'r, '_, 's> {
             match event.fields() {
                 None => unknown.push(event),
                 Some(fields) => {
-                    let has = fields.iter().any(|field| view.is_string(field.name, name.as_bytes()));
+                    let has = fields.iter().any(|field| view.string(field.name) == name.as_bytes());
                     let may_have = event.is_extended() && name.starts_with("__");
                     if !has && !may_have {
                         without.push((event, fields));

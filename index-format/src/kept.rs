@@ -11,11 +11,15 @@ type Block<R> = OnceLock<Box<[OnceLock<R>; BLOCK]>>;
 
 impl<R> Default for Kept<R> {
     fn default() -> Self {
-        Self(OnceLock::new())
+        Self::new()
     }
 }
 
 impl<R> Kept<R> {
+    /// No record yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
     /// The record of this position, of so many.
     pub fn get(&self, at: u32, length: u32, make: impl FnOnce() -> R) -> Option<&R> {
         let blocks =
