@@ -1,4 +1,5 @@
 //! What there is on this machine to test against.
+use crate::sample::{Random, seed};
 use probeidx::load::{Image, elf::Elf};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -155,9 +156,13 @@ pub fn kernels() -> Result<Vec<Kernel>, String> {
     }
 }
 
-/// Runs a test on each of [`kernels`]. A failure on one is told, and the next has its turn.
+/// Runs a test on [`kernels`]: on each of those that `$PROBEIDX_KERNELS` asks for, else on two, other ones for another test and by
+/// another seed, one of them for x86-64. A failure on one is told, and the next has its turn.
 pub fn on_each(test: fn(&Kernel)) {
-    let Some(kernels) = needed(kernels()) else { return };
+    let Some(mut kernels) = needed(kernels()) else { return };
+    if std::env::var_os("PROBEIDX_KERNELS").is_none() {
+        kernels = two_of(kernels);
+    }
     let fails = |kernel: &&Kernel| {
         let start = std::time::Instant::now();
         let failed = std::panic::catch_unwind(|| test(kernel)).is_err();
@@ -167,6 +172,17 @@ pub fn on_each(test: fn(&Kernel)) {
     };
     let failed: Vec<&str> = kernels.iter().filter(fails).map(|kernel| kernel.release.as_str()).collect();
     assert!(failed.is_empty(), "it fails on {failed:?}");
+}
+
+/// Two of these by the seed and the test's name, one of them for x86-64 if one is.
+fn two_of(mut kernels: Vec<Kernel>) -> Vec<Kernel> {
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let mut random = Random(seed() ^ BuildHasherDefault::<DefaultHasher>::default().hash_one(name));
+    kernels = random.choose(kernels, usize::MAX);
+    kernels.sort_by_key(|kernel| kernel.architecture != Architecture::X86_64);
+    let rest = kernels.split_off(kernels.len().min(1));
+    kernels.extend(random.choose(rest, 1));
+    kernels
 }
 
 /// The newest of [`kernels`] for x86-64, if it is newer than the installed one and the tools of this machine, to which answers
@@ -243,15 +259,18 @@ pub fn program() -> PathBuf {
 /// What `stap -L` prints for a pattern. It takes a minute or two, and is kept in `$PROBEIDX_ORACLE` or below target/,
 /// for this kernel and this SystemTap.
 pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
-    let scope = pattern.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    stap(kernel, scope, &["-L", pattern])
+    stap(kernel, &scope(pattern), &["-L", pattern])
 }
 
 /// What `stap -L` prints for source lines, quicker but of more patterns; with `-v` one line for each address.
 pub fn stap_statements(kernel: &Kernel, pattern: &str, each: bool) -> Result<String, String> {
-    let scope = format!("{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one((pattern, each)));
     let arguments = ["-v", "-L", pattern];
-    stap(kernel, &scope, if each { &arguments } else { &arguments[1..] })
+    stap(kernel, &scope((pattern, each)), if each { &arguments } else { &arguments[1..] })
+}
+
+/// What is asked, for the name of a file.
+fn scope(asked: impl std::hash::Hash) -> String {
+    format!("{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(asked))
 }
 
 fn stap(kernel: &Kernel, scope: &str, arguments: &[&str]) -> Result<String, String> {

@@ -26,19 +26,27 @@ pub mod listing;
 mod statements;
 
 use super::installed;
+use crate::sample::seed;
 use listing::{Difference, Listing};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+/// First letters of names, a third of a kernel each: one third is listed in a run, which takes SystemTap half a minute.
+const THIRDS: [&str; 3] = ["[a-f]*", "[g-q]*", "[r-z_0-9A-Z]*"];
+
+fn third() -> &'static str {
+    THIRDS[(seed() % 3) as usize]
+}
+
 #[test]
 fn vmlinux_is_listed_as_stap_lists_it() {
-    agrees("kernel.function(\"*\")");
+    agrees(&format!("kernel.function(\"{}\")", third()));
 }
 
 #[test]
 fn modules_are_listed_as_stap_lists_them() {
-    agrees("module(\"*\").function(\"*\")");
+    agrees(&format!("module(\"{}\").function(\"*\")", third()));
 }
 
 fn agrees(pattern: &str) {
