@@ -2,6 +2,7 @@
 use crate::codec::Codec;
 use crate::numbering::{NULL, Numbered};
 use crate::run_length;
+use crate::text_array::texts;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, EncodingMask, PageType, Type};
 use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
@@ -178,15 +179,5 @@ impl Sum {
 fn bounds<T: Ord + Copy>(values: impl Iterator<Item = T>) -> (Option<T>, Option<T>) {
     values.fold((None, None), |(least, greatest), value| {
         (Some(least.map_or(value, |least: T| least.min(value))), greatest.max(Some(value)))
-    })
-}
-
-/// The texts of a dictionary: the length of each is before it.
-fn texts(mut plain: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let (length, rest) = plain.split_first_chunk()?;
-        let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        plain = rest;
-        Some(text)
     })
 }

@@ -39,6 +39,7 @@ mod sink;
 #[cfg(feature = "program")]
 mod stream;
 mod tables;
+mod text_array;
 #[cfg(feature = "program")]
 mod verify;
 
