@@ -8,6 +8,7 @@ use probeidx::answer::{Anchor, Coverage, Instance, Mechanism, Placement};
 use probeidx::cli::args::Table;
 use probeidx::query::index::functions::{self, Declaration};
 use probeidx::query::types::c_declaration::Prototype;
+use probeidx::query::value::reader::{Place, Values};
 use probeidx::render::words;
 use probeidx_format::View;
 use probeidx_format::id::NameId;
@@ -63,7 +64,7 @@ pub fn rows<'a>(
     facts: &mut CodeFacts,
     out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
-    let Kernel { view, describer, all, number, label, partition, next_placement, .. } = kernel;
+    let Kernel { view, describer, values, all, number, label, partition, next_placement, .. } = kernel;
     let (has_placements, has_arguments) = (out.has(Table::Placements), out.has(Table::Arguments));
     let has_facts = out.has(Table::PlacementsSince);
     let mut found: Vec<Function<'a>> = vec![];
@@ -83,7 +84,7 @@ pub fn rows<'a>(
             push_placement(out, *partition, label, id, &placement)?;
         }
         if has_arguments {
-            push_arguments(out, *partition, label, id, &placement, view.machine())?;
+            push_arguments(out, (label, *partition), id, &placement, values, view.machine())?;
         }
         if has_facts {
             facts.placements.add(*number, &placement_fact(&placement), None);
@@ -183,8 +184,7 @@ fn push_placement<'a>(
     let is_inline = p.instance == Instance::Inline;
     let call = p.inlined_into.first().filter(|_| is_inline);
     let unknown = p.verdicts.unknown();
-    let because: Vec<&str> = unknown.causes().collect();
-    let because = because.join(", ");
+    let because = unknown.to_string();
     let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
     let row = [
         Cell::from(label),
@@ -222,30 +222,39 @@ fn push_placement<'a>(
 
 fn push_arguments<'a>(
     out: &mut Tables<'_, 'a>,
-    partition: usize,
-    label: &'a str,
+    (label, partition): (&'a str, usize),
     id: i64,
     p: &Placement<'a>,
+    values: &mut Values<'a>,
     machine: u16,
 ) -> Result<()> {
-    for (value, at) in p.values.iter().zip(1u32..) {
+    let Some(placed) = p.placed else { return Ok(()) };
+    let place = Place { object: p.object, placed, pc: p.pc, at_return: false, with_lines: false };
+    let (mut fetch, mut number) = (vec![], 0u32);
+    values.list(place, |value| {
+        number += 1;
         let slot = value.parameter.map(|passed| words::slot(passed.slot, machine));
         let row = [
             Cell::from(label),
             Cell::Number(id),
             Cell::Lasting(p.function),
-            Cell::from(value.parameter.map_or(at, |passed| passed.number)),
-            Cell::Text(value.name.as_bytes()),
-            Cell::maybe(value.type_name.as_deref()),
+            Cell::from(value.parameter.map_or(number, |passed| passed.number)),
+            Cell::Lasting(value.name),
+            Cell::maybe(value.type_name),
             Cell::from(value.state.name()),
-            Cell::maybe(value.location.as_deref()),
-            Cell::maybe(value.fetch.as_deref()),
+            Cell::maybe(value.location),
+            value.fetch.map_or(Cell::Null, |body| {
+                fetch.clear();
+                [value.name, b"=", body.as_bytes()]
+                    .into_iter()
+                    .for_each(|part| fetch.extend_from_slice(part));
+                Cell::Text(&fetch)
+            }),
             Cell::maybe(slot.as_deref()),
             value.parameter.map_or(Cell::Null, |passed| Cell::from(passed.proof.name())),
         ];
-        out.push(Table::Arguments, partition, &row)?;
-    }
-    Ok(())
+        out.push(Table::Arguments, partition, &row)
+    })
 }
 
 fn placement_fact<'a>(p: &Placement<'a>) -> [Cell<'a, 'a>; 12] {

@@ -18,16 +18,18 @@ use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
+use probeidx::query::value::reader::Values;
 use probeidx::query::verdict::sweep::Sweep;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
 use std::ops::Range;
 
 /// The tables for which placements are described.
-const OF_CODE: [Table; 5] =
+pub const OF_CODE: [Table; 5] =
     [Table::Functions, Table::Placements, Table::Arguments, Table::FunctionsSince, Table::PlacementsSince];
 
-/// Kernels that are swept, each of which takes 7 MB: of more, each placement is judged by itself.
+/// Kernels that are swept, each of which takes 7 MB: what is known of placements is then found in the order of addresses. Of more
+/// kernels, each placement is judged by itself.
 const MOST_SWEPT: usize = 64;
 
 /// A kernel of which rows are made.
@@ -39,6 +41,7 @@ struct Kernel<'a, 'w> {
     label: &'a str,
     partition: usize,
     describer: Describer<'a, 'w>,
+    values: Values<'a>,
     all: NameWalk,
     calls: Calls<'a>,
     /// The number of the next placement.
@@ -55,13 +58,12 @@ pub fn write<'a>(chosen: &'a [Chosen], views: &'a [View<'a>], out: &mut Tables<'
             out.push(Table::Kernels, 0, &chosen.row(number, &views[number]))?;
         }
     }
-    // What is known of placements is found in the order of addresses, if all of them are asked for.
-    let has_all = OF_CODE.iter().any(|table| out.has(*table));
-    let sweep = |(number, view)| (has_all && number < MOST_SWEPT).then(|| Sweep::of(view));
+    let has_code = OF_CODE.iter().any(|table| out.has(*table));
+    let sweep = |(number, view)| (has_code && number < MOST_SWEPT).then(|| Sweep::of(view));
     let sweeps: Vec<Option<Sweep>> = views.iter().enumerate().map(sweep).collect();
     let of_each = chosen.iter().zip(views).zip(&sweeps).enumerate();
     let mut kernels: Vec<Kernel<'_, '_>> = of_each
-        .map(|(number, ((chosen, view), sweep))| Kernel::new(number, chosen, view, sweep.as_ref(), out))
+        .map(|(number, ((chosen, view), sweep))| Kernel::new(number, chosen, view, sweep.as_ref()))
         .collect();
     let labels: Vec<String> = chosen.iter().map(|chosen| chosen.label.clone()).collect();
     write_code(&mut kernels, views, &labels, out).map_err(|e| named(chosen, e))?;
@@ -73,17 +75,18 @@ pub fn write<'a>(chosen: &'a [Chosen], views: &'a [View<'a>], out: &mut Tables<'
 pub const BY_NAME: [Table; 4] = [Table::Functions, Table::Placements, Table::Arguments, Table::Calls];
 
 /// Writes the rows of some names of a kernel, given by their ranks, to those of the tables [`BY_NAME`] that `out` wants; and gives
-/// the number of placements. They are numbered from 0.
+/// the number of placements. They are numbered from 0. `sweep` is what is known of all of them.
 ///
 /// # Errors
 /// Those of the index and of writing.
 pub fn write_names<'a>(
     chosen: &'a Chosen,
     view: &'a View<'a>,
+    sweep: Option<&Sweep>,
     names: Range<usize>,
     out: &mut Tables<'_, 'a>,
 ) -> Result<i32> {
-    let mut kernel = Kernel::new(0, chosen, view, None, out);
+    let mut kernel = Kernel::new(0, chosen, view, sweep);
     let (mut facts, has_calls) = (CodeFacts::default(), out.has(Table::Calls));
     let write = || {
         for at in names {
@@ -186,21 +189,15 @@ fn named(chosen: &[Chosen], error: probeidx::Error) -> probeidx::Error {
 
 impl<'a, 'w> Kernel<'a, 'w> {
     /// A kernel before its first row, with what is known of all its placements.
-    fn new(
-        number: usize,
-        chosen: &'a Chosen,
-        view: &'a View<'a>,
-        sweep: Option<&'w Sweep>,
-        out: &Tables<'_, '_>,
-    ) -> Self {
-        let wanted =
-            Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
+    fn new(number: usize, chosen: &'a Chosen, view: &'a View<'a>, sweep: Option<&'w Sweep>) -> Self {
+        let wanted = Wanted { no_values: true, no_alternatives: true, ..Wanted::default() };
         Self {
             view,
             number,
             label: &chosen.label,
             partition: chosen.partition,
             describer: Describer::new(view, wanted, false).with(sweep),
+            values: Values::new(view),
             all: NameWalk::all(view),
             calls: Calls::new(view),
             next_placement: 0,

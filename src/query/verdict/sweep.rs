@@ -9,7 +9,7 @@ use probeidx_format::id::{ObjectId, PlaceId, SymbolId};
 use probeidx_format::record::SectionRecord;
 
 /// The placements of an index, without a running kernel. Memory: five bytes each, and sixteen for each
-/// symbol with some.
+/// symbol with some; of a symbol whose name is not unique, 32 more.
 pub struct Sweep {
     /// By placement: the position in `spots`, or [`NONE`].
     spots_of: Vec<u32>,
@@ -17,6 +17,8 @@ pub struct Sweep {
     verdicts_of: Vec<u8>,
     spots: Vec<Spot>,
     verdicts: Vec<(Verdicts, bool)>,
+    /// Names that are not unique, the first where no symbol is.
+    ambiguous: Vec<Uniqueness>,
 }
 
 /// What addresses that lie behind the same symbols have in common.
@@ -28,8 +30,8 @@ struct Spot {
     held: u32,
     /// The symbol of their anchors, or [`NONE`].
     anchor: u32,
-    /// Whether the name of the symbol that holds them is unique.
-    is_unique: bool,
+    /// The position in `ambiguous` of the name of the symbol that holds them, or [`NONE`] if it is unique.
+    ambiguous: u32,
 }
 
 /// What is known of the address of a placement.
@@ -60,6 +62,7 @@ impl Sweep {
             verdicts_of: vec![MOST; view.places.len()],
             spots: vec![],
             verdicts: vec![],
+            ambiguous: vec![Uniqueness::default()],
         };
         let mut entries = vec![];
         for object in view.object_ids() {
@@ -86,12 +89,8 @@ impl Sweep {
         let symbol = |at: u32| functions::symbol(view, SymbolId::new(at));
         let held = symbol(spot.held)
             .and_then(|record| Some(Held { offset: pc.checked_sub(record.pc.get())?, record }));
-        let uniqueness = match (held, spot.is_unique) {
-            (_, true) => Uniqueness { unique: true, collides_with: vec![] },
-            (held, false) => {
-                held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default()
-            }
-        };
+        let unique = || Uniqueness { unique: true, collides_with: vec![] };
+        let uniqueness = self.ambiguous.get(spot.ambiguous as usize).map_or_else(unique, Uniqueness::clone);
         let probed = pc.saturating_add(verdicts.shift);
         let anchor = match symbol(spot.anchor) {
             Some(record) => symbols::anchor_at(view, object, record, probed),
@@ -125,7 +124,14 @@ impl Sweep {
         // What the spot of the address before depends on.
         let mut last = None;
         let mut section_at = NONE;
+        // The entry before, and the number of its verdicts.
+        let mut before = (None, MOST);
         for (pc, is_inline, place) in entries {
+            if before.0 == Some((pc, is_inline)) {
+                self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
+                self.verdicts_of[*place as usize] = before.1;
+                continue;
+            }
             while walk.next_if(|start| start <= pc).is_some() {
                 after += 1;
             }
@@ -144,11 +150,13 @@ impl Sweep {
                 last = Some(key);
                 let anchor = section.filter(|_| is_module && !key.2);
                 let anchor = anchor.and_then(|s| symbols::anchor_behind(view, object, s, after));
+                let uniqueness = held.map(|h| symbols::uniqueness(view, object, h.record.name));
+                let ambiguous = self.number_of(uniqueness.unwrap_or_default());
                 self.spots.push(Spot {
                     section: section_at,
                     held: position(held.and_then(|_| symbols::printed_behind(view, object, after))),
                     anchor: text.map_or_else(|| position(anchor), SymbolId::get),
-                    is_unique: held.is_some_and(|h| symbols::uniqueness(view, object, h.record.name).unique),
+                    ambiguous,
                 });
             }
             self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
@@ -158,6 +166,19 @@ impl Sweep {
                 self.verdicts.push(judged);
             }
             self.verdicts_of[*place as usize] = number as u8;
+            before = (Some((pc, is_inline)), number as u8);
+        }
+    }
+
+    /// The position of a name that is not unique.
+    fn number_of(&mut self, name: Uniqueness) -> u32 {
+        match name {
+            Uniqueness { unique: true, .. } => NONE,
+            name if name == Uniqueness::default() => 0,
+            name => {
+                self.ambiguous.push(name);
+                (self.ambiguous.len() - 1) as u32
+            }
         }
     }
 }
