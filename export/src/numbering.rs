@@ -61,15 +61,27 @@ impl Group {
 
 /// A column of texts that grows. Those that last as long as `'l` are looked for by their addresses, where reading them would take
 /// longer than all else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Texts<'l> {
     group: Group,
+    known_by: KnownBy,
     /// All texts of the group.
     known: HashTable<Known>,
     /// Of those that last, what is at an address.
     lasting: HashTable<(&'l [u8], u32)>,
     /// The last row's, if it lasts.
     last: Option<(&'l [u8], u32)>,
+}
+
+/// By what a text is known again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KnownBy {
+    /// By being that of the row before: of a column that is sorted, others are not worth looking for.
+    Row,
+    /// By its address, if it lasts: of a batch for Arrow, which has each text as often as there are rows with it.
+    Address,
+    /// By what is in it: each text has one number.
+    Content,
 }
 
 /// A text of the group.
@@ -83,6 +95,12 @@ struct Known {
 }
 
 impl<'l> Texts<'l> {
+    /// A column without rows.
+    pub fn new(known_by: KnownBy) -> Self {
+        let (known, lasting) = (HashTable::new(), HashTable::new());
+        Self { group: Group::default(), known_by, known, lasting, last: None }
+    }
+
     /// A row without a text.
     pub fn null(&mut self) {
         self.group.numbers.push(NULL);
@@ -120,6 +138,9 @@ impl<'l> Texts<'l> {
     }
 
     fn number_at(&mut self, text: &'l [u8]) -> u32 {
+        if self.known_by == KnownBy::Row {
+            return self.number_of(text);
+        }
         let hash = |text: &[u8]| spread(hash_of_number(text.as_ptr().addr() as u64));
         let of_this = hash(text);
         if let Some((_, number)) = self.lasting.find(of_this, |(other, _)| std::ptr::eq(*other, text)) {
@@ -131,12 +152,12 @@ impl<'l> Texts<'l> {
     }
 
     fn number_of(&mut self, text: &[u8]) -> u32 {
+        if self.known_by < KnownBy::Content {
+            return self.append(&String::from_utf8_lossy(text));
+        }
         self.find(text).unwrap_or_else(|hash| match String::from_utf8_lossy(text) {
-            Cow::Borrowed(_) => self.add(text, hash),
-            Cow::Owned(replaced) => {
-                let replaced = replaced.as_bytes();
-                self.find(replaced).unwrap_or_else(|hash| self.add(replaced, hash))
-            }
+            Cow::Borrowed(text) => self.add(text, hash),
+            Cow::Owned(text) => self.find(text.as_bytes()).unwrap_or_else(|hash| self.add(&text, hash)),
         })
     }
 
@@ -156,14 +177,18 @@ impl<'l> Texts<'l> {
     }
 
     /// Adds a text that no row had.
-    fn add(&mut self, text: &[u8], hash: u32) -> u32 {
-        let number = self.group.next();
-        let (values, length) = (&mut self.group.values, text.len() as u32);
-        values.extend_from_slice(&length.to_le_bytes());
-        let known = Known { hash, number, start: values.len() as u32, length };
-        values.extend_from_slice(text);
+    fn add(&mut self, text: &str, hash: u32) -> u32 {
+        let (number, length) = (self.append(text), text.len() as u32);
+        let known = Known { hash, number, start: self.group.values.len() as u32 - length, length };
         self.known.insert_unique(spread(hash), known, |known| spread(known.hash));
         number
+    }
+
+    fn append(&mut self, text: &str) -> u32 {
+        let values = &mut self.group.values;
+        values.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        values.extend_from_slice(text.as_bytes());
+        self.group.next()
     }
 }
 
@@ -242,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_text_is_written_once_in_a_group() {
-        let mut column = Texts::default();
+        let mut column = Texts::new(KnownBy::Content);
         for text in [&b"ok"[..], b"ok", b"inline", b"ok", b"\xff", b"\xfe", b""] {
             column.text(text);
         }
@@ -262,7 +287,7 @@ mod tests {
     #[test]
     fn texts_that_last_are_those_that_do_not() {
         let (lasting, same) = (b"ok inline".to_vec(), b"ok".to_vec());
-        let mut column = Texts::default();
+        let mut column = Texts::new(KnownBy::Content);
         column.text(b"inline");
         // The second starts where the first does.
         for text in [&lasting[..2], &lasting, &lasting[3..], &same, &lasting[..2]] {
@@ -272,6 +297,19 @@ mod tests {
         assert_eq!(taken.numbers, [0, 1, 2, 0, 1, 1]);
         column.lasting(&same);
         assert_eq!((column.take(true).new, column.take(true).count), (b"\x02\0\0\0ok".to_vec(), 0));
+    }
+
+    #[test]
+    fn what_is_not_looked_for_is_written_again() {
+        let lasting = b"ok inline".to_vec();
+        for (known_by, numbers) in [(KnownBy::Row, [0, 0, 1, 2, 3]), (KnownBy::Address, [0, 0, 1, 0, 2])] {
+            let mut column = Texts::new(known_by);
+            for text in [&lasting[..2], &lasting[..2], &lasting[3..], &lasting[..2]] {
+                column.lasting(text);
+            }
+            column.text(b"ok");
+            assert_eq!(column.take(true).numbers, numbers);
+        }
     }
 
     #[test]

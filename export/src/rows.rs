@@ -1,6 +1,6 @@
 //! Rows as columns: of Arrow, or numbers of a dictionary.
 use crate::cell::Cell;
-use crate::numbering::{Numbered, Numbers, Texts};
+use crate::numbering::{KnownBy, Numbered, Numbers, Texts};
 use crate::schema::{Column, Kind, Schema, Stored, arrow_schema};
 use crate::text_array::text_array;
 use arrow_array::builder::{
@@ -80,8 +80,9 @@ impl<'l> Rows<'l> {
     pub fn new(schema: &'static Schema, for_files: bool) -> Self {
         let arrow = arrow_schema(schema);
         let builder = |column: &Column| match column.kind {
+            Kind::Text if column.name == schema.sorted_by => Builder::Text(Texts::new(KnownBy::Row)),
             _ if !for_files || schema.stored(column) != Stored::Dictionary => builder(column, &arrow),
-            Kind::Text => Builder::NumberedTexts(Texts::default()),
+            Kind::Text => Builder::NumberedTexts(Texts::new(KnownBy::Content)),
             Kind::Long => Builder::Numbered(Numbers::new(8)),
             _ => Builder::Numbered(Numbers::new(4)),
         };
@@ -146,7 +147,7 @@ fn builder<'l>(column: &Column, arrow: &SchemaRef) -> Builder<'l> {
         _ => unreachable!("a list is a list in Arrow"),
     };
     match column.kind {
-        Kind::Text => Builder::Text(Texts::default()),
+        Kind::Text => Builder::Text(Texts::new(KnownBy::Address)),
         Kind::Int => Builder::Int(Int32Builder::new()),
         Kind::Long => Builder::Long(Int64Builder::new()),
         Kind::Address => Builder::Address(UInt64Builder::new()),

@@ -393,13 +393,9 @@ fn inline_calls<'a>(
     mut each: impl FnMut(Option<FunctionRecord>, InlineCall<'a>),
 ) {
     let mut files = None;
-    while let Some(outer) = placed.outer(view) {
+    while let Some((outer, CallSite { file, line, column })) = placed.call(view) {
         let function = functions::function(view, outer.record);
         let files = files.get_or_insert_with(|| view.unit_files(unit));
-        let CallSite { file, line, column } = view
-            .details(placed.id, placed.record)
-            .call
-            .unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
         let file = files.at(file as usize);
         let call = InlineCall {
             function: function.map_or(&[][..], |f| view.string(f.name)),

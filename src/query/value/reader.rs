@@ -142,27 +142,27 @@ impl<'a> Values<'a> {
     pub fn list(&mut self, place: Place, mut each: impl FnMut(Listed<'a, '_>) -> Result<()>) -> Result<()> {
         let (view, Place { object, placed, pc, .. }) = (self.view, place);
         let Some(all) = self.variables_of(placed) else { return Ok(()) };
-        let mut scope: Vec<Found<'a>> = in_scope_of(view, placed, pc, Arc::clone(&all)).collect();
-        scope.retain(|found| found.is_parameter);
-        if scope.is_empty() {
+        if !all.iter().any(|variable| variable.parameter) {
             return Ok(());
         }
-        let (outer, is_start) = (placed.outer(view), pc == placed.record.entry.get());
+        let scope = in_scope_of(view, placed, pc, Arc::clone(&all)).filter(|found| found.is_parameter);
+        let outer = placed.outer(view);
         let outermost = outer.map_or(placed, |outer| functions::root(view, outer));
         let is_entry = outermost.record.entry.get() == pc;
-        let location = |at| scope.iter().find(|found| found.position == at).map(|found| found.location);
         let parameters = match outer {
-            None if is_start => {
+            None if is_entry => {
+                let there: Vec<_> = scope.clone().map(|found| (found.position, found.location)).collect();
+                let location = |at| there.iter().find(|(position, _)| *position == at).map(|found| found.1);
                 calling_convention::parameters_of(view, placed, all.iter().copied(), location)
             }
             _ => vec![],
         };
-        for found in &scope {
+        for found in scope {
             let type_name = match found.type_id {
                 Some(id) => self.spelled.entry(id).or_insert_with(|| spell(view, id)).as_deref(),
                 None => None,
             };
-            let plan = plan_or_why(view, place, is_entry, found);
+            let plan = plan_or_why(view, place, is_entry, &found);
             let mut other = None;
             let text = self.listed.of(Target { view, object, pc }, plan, &mut other);
             each(Listed {

@@ -6,7 +6,7 @@ use super::{Judge, Verdict, Verdicts};
 use crate::query::index::functions::{self, Placed, Scope};
 use crate::query::spec::FunctionSpec;
 use probeidx_format::View;
-use probeidx_format::id::{FunctionId, ObjectId, PlaceId, StrId};
+use probeidx_format::id::{FunctionId, ObjectId, PlaceId};
 
 /// How much of a function can be probed in one object. Each address counts once. An instance within another instance of
 /// the same function, as partial inlining makes, does not count.
@@ -65,18 +65,14 @@ impl Coverage {
     pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed]) -> Self {
         let mut addresses: Vec<(u32, bool, u32)> = Vec::with_capacity(places.len());
         let mut callers: Vec<(u32, FunctionId)> = vec![];
-        // Most have the function of the one before.
-        let mut last: Option<(FunctionId, Declared)> = None;
         for place in places {
             let (pc, outer) = (place.record.entry.get(), place.outer(view));
-            if let Some(outer) = outer {
-                let function = place.record.function;
-                let known = last.filter(|(known, _)| *known == function);
-                let own = known.unwrap_or_else(|| (function, declared(view, *place)));
-                last = Some(own);
-                if is_within(view, own.1, outer) {
-                    continue;
-                }
+            let is_nested = match judge.swept(place.id) {
+                Some(known) => known.is_nested,
+                None => outer.is_some_and(|outer| is_within_own(view, *place, outer)),
+            };
+            if is_nested {
+                continue;
             }
             callers.extend(outer.map(|outer| (pc, outer.record.function)));
             addresses.push((pc, outer.is_some(), place.id.get()));
@@ -181,17 +177,12 @@ pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
 
 /// Whether a placement lies within another placement of the same function.
 pub fn is_nested(view: &View<'_>, place: Placed) -> bool {
-    place.outer(view).is_some_and(|outer| is_within(view, declared(view, place), outer))
+    place.outer(view).is_some_and(|outer| is_within_own(view, place, outer))
 }
 
-/// The declaration of a placement's function: name, file and line.
-type Declared = Option<(StrId, StrId, u32)>;
-
-fn declared(view: &View<'_>, place: Placed) -> Declared {
-    functions::function(view, place.record).map(|f| (f.name, f.file, f.line.get()))
-}
-
-/// Whether a placement, or one that it is inlined into, is of this declaration.
-fn is_within(view: &View<'_>, own: Declared, place: Placed) -> bool {
-    std::iter::successors(Some(place), |place| place.outer(view)).any(|place| declared(view, place) == own)
+/// The same, given what it is inlined into.
+fn is_within_own(view: &View<'_>, place: Placed, outer: Placed) -> bool {
+    let function = |p: &Placed| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
+    let own = function(&place);
+    std::iter::successors(Some(outer), |o| o.outer(view)).any(|o| function(&o) == own)
 }

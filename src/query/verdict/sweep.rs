@@ -16,9 +16,29 @@ pub struct Sweep {
     /// By placement: the position in `verdicts`, or [`MOST`].
     verdicts_of: Vec<u8>,
     spots: Vec<Spot>,
-    verdicts: Vec<(Verdicts, bool)>,
+    verdicts: Vec<Swept>,
     /// Names that are not unique, the first where no symbol is.
     ambiguous: Vec<Uniqueness>,
+}
+
+/// How a placement was judged.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Swept {
+    /// The verdicts on its entry.
+    pub verdicts: Verdicts,
+    /// Whether its code runs.
+    pub is_running: bool,
+    /// Whether it lies within another placement of the same function.
+    pub is_nested: bool,
+}
+
+/// A placement with an address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    pc: u32,
+    is_inline: bool,
+    is_nested: bool,
+    place: u32,
 }
 
 /// What addresses that lie behind the same symbols have in common.
@@ -64,17 +84,14 @@ impl Sweep {
             verdicts: vec![],
             ambiguous: vec![Uniqueness::default()],
         };
+        let declarations = declarations(view);
         let mut entries = vec![];
         for object in view.object_ids() {
             if view.is_user(object) || symbols::has_names_only(view, object) {
                 continue;
             }
             entries.clear();
-            entries.extend(view.places_of(object).filter_map(|at| {
-                let record = view.places.get(at).filter(|record| record.entry.get() != 0)?;
-                let placed = Placed { id: PlaceId::new(at as u32), record };
-                Some((record.entry.get(), placed.is_inline(view), at as u32))
-            }));
+            read_entries(view, object, &declarations, &mut entries);
             entries.sort_unstable();
             sweep.add(view, &judge, object, &entries);
         }
@@ -84,7 +101,7 @@ impl Sweep {
     /// What is known of the entry of a placement; `None` if it was left out.
     pub fn known<'a>(&self, view: &View<'a>, object: ObjectId, placed: Placed) -> Option<Known<'a>> {
         let spot = self.spots.get(*self.spots_of.get(placed.id.index())? as usize)?;
-        let (verdicts, _) = self.verdicts(placed.id)?;
+        let verdicts = self.swept(placed.id)?.verdicts;
         let pc = placed.record.entry.get();
         let symbol = |at: u32| functions::symbol(view, SymbolId::new(at));
         let held = symbol(spot.held)
@@ -101,19 +118,13 @@ impl Sweep {
         Some(Known { section, held, uniqueness, anchor, verdicts })
     }
 
-    /// The verdicts on the entry of a placement, and whether its code runs.
-    pub(super) fn verdicts(&self, place: PlaceId) -> Option<(Verdicts, bool)> {
-        self.verdicts.get(usize::from(*self.verdicts_of.get(place.index())?)).copied()
+    /// How a placement was judged; `None` if it was left out.
+    pub(super) fn swept(&self, place: PlaceId) -> Option<&Swept> {
+        self.verdicts.get(usize::from(*self.verdicts_of.get(place.index())?))
     }
 
     /// Adds the placements of an object, which are in the order of their addresses.
-    fn add(
-        &mut self,
-        view: &View<'_>,
-        judge: &Judge<'_, '_>,
-        object: ObjectId,
-        entries: &[(u32, bool, u32)],
-    ) {
+    fn add(&mut self, view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, entries: &[Entry]) {
         let text = (Some(object) == kernel(view)).then(|| symbols::text(view, object)).flatten();
         let is_module = Some(object) != kernel(view);
         let (all, sections) = (view.symbols_of(object), view.sections_of(object));
@@ -126,8 +137,9 @@ impl Sweep {
         let mut section_at = NONE;
         // The entry before, and the number of its verdicts.
         let mut before = (None, MOST);
-        for (pc, is_inline, place) in entries {
-            if before.0 == Some((pc, is_inline)) {
+        for Entry { pc, is_inline, is_nested, place } in entries {
+            let entry = Some((pc, is_inline, is_nested));
+            if before.0 == entry {
                 self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
                 self.verdicts_of[*place as usize] = before.1;
                 continue;
@@ -142,9 +154,10 @@ impl Sweep {
             }
             let section = sections.get(section_at as usize);
             let held = section.and_then(|s| symbols::held_behind(view, object, s, *pc, after));
-            let judged = judge.judged_in(object, *pc, *is_inline, section, held);
+            let (verdicts, is_running) = judge.judged_in(object, *pc, *is_inline, section, held);
+            let judged = Swept { verdicts, is_running, is_nested: *is_nested };
             // Behind `endbr64` there may be another symbol.
-            let probed = pc.saturating_add(judged.0.shift);
+            let probed = pc.saturating_add(verdicts.shift);
             let key = (section_at, after, walk.peek().is_some_and(|next| *next <= probed));
             if last != Some(key) {
                 last = Some(key);
@@ -166,7 +179,7 @@ impl Sweep {
                 self.verdicts.push(judged);
             }
             self.verdicts_of[*place as usize] = number as u8;
-            before = (Some((pc, is_inline)), number as u8);
+            before = (entry, number as u8);
         }
     }
 
@@ -179,6 +192,39 @@ impl Sweep {
                 self.ambiguous.push(name);
                 (self.ambiguous.len() - 1) as u32
             }
+        }
+    }
+}
+
+/// For each function, a number that those of the same declaration have: they differ only in their variables, and follow each other.
+fn declarations(view: &View<'_>) -> Vec<u32> {
+    let mut numbers = Vec::with_capacity(view.functions.len());
+    let (mut number, mut last) = (0, None);
+    for function in view.functions {
+        let declared = Some((function.name, function.file, function.line.get()));
+        number += u32::from(declared != last);
+        last = declared;
+        numbers.push(number);
+    }
+    numbers
+}
+
+/// Appends the placements of an object that have an address, in their order.
+fn read_entries(view: &View<'_>, object: ObjectId, declarations: &[u32], entries: &mut Vec<Entry>) {
+    let all = view.places_of(object);
+    // Of each placement, the position of the one before it that it is inlined into, and its declaration.
+    let mut seen: Vec<(usize, u32)> = Vec::with_capacity(all.len());
+    for (at, record) in all.clone().zip(view.places.part(all.clone())) {
+        let outer = view.outer(PlaceId::new(at as u32), record);
+        let position = |outer: PlaceId| outer.index().checked_sub(all.start);
+        let own = declarations.get(record.function.index()).copied().unwrap_or(NONE);
+        let first = outer.and_then(position).unwrap_or(usize::MAX);
+        let mut outwards = std::iter::successors(seen.get(first), |(outer, _)| seen.get(*outer));
+        let is_nested = outwards.any(|(_, declaration)| *declaration == own);
+        seen.push((first, own));
+        if record.entry.get() != 0 {
+            let (pc, is_inline, place) = (record.entry.get(), outer.is_some(), at as u32);
+            entries.push(Entry { pc, is_inline, is_nested, place });
         }
     }
 }
