@@ -12,6 +12,7 @@ use probeidx::cli::args::Table;
 use probeidx::kernels::side_by_side;
 use probeidx::query::Index;
 use probeidx::query::index::kernel_description::KernelDescription;
+use probeidx::query::verdict::sweep::Sweep;
 use probeidx::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use std::num::NonZeroUsize;
@@ -54,6 +55,7 @@ fn in_parts(kernel: &Chosen, view: &View<'_>, table: Table, each: &mut Batches<'
     let parts: Vec<Range<usize>> =
         (0..names).step_by(length).map(|start| start..(start + length).min(names)).collect();
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let sweep = tables::OF_CODE.contains(&table).then(|| Sweep::of(view));
     let mut placements = 0i32;
     for at_once in parts.chunks(threads * AT_ONCE) {
         let written = side_by_side(at_once, |names| {
@@ -64,7 +66,7 @@ fn in_parts(kernel: &Chosen, view: &View<'_>, table: Table, each: &mut Batches<'
             };
             let mut passed = Passed::new(table, &mut keep);
             let mut out = Tables::new(&[table], kernel.partition + 1, &mut passed);
-            let count = tables::write_names(kernel, view, names.clone(), &mut out)?;
+            let count = tables::write_names(kernel, view, sweep.as_ref(), names.clone(), &mut out)?;
             out.finish()?;
             Ok((batches, count))
         });

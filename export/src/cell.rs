@@ -1,12 +1,15 @@
 //! A value of a row, before it is a value of a column.
 
-/// A value. Text is the bytes of the index: what is not UTF-8 in them is replaced when it is written.
+/// A value. Texts are bytes: what is not UTF-8 in them is replaced when they are written. What lasts as long as `'l` is there until
+/// all rows are written, all else as long as the row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell<'a> {
+pub enum Cell<'l, 'c> {
     /// Unknown, or not there: each column says which.
     Null,
     /// A text.
-    Text(&'a [u8]),
+    Text(&'c [u8]),
+    /// A text that stays where it is, so that rows which have it again are known by its address.
+    Lasting(&'l [u8]),
     /// A number.
     Number(i64),
     /// An address.
@@ -14,11 +17,11 @@ pub enum Cell<'a> {
     /// Yes or no.
     Flag(bool),
     /// Several texts.
-    Texts(Vec<&'a [u8]>),
+    Texts(Vec<&'c [u8]>),
     /// Several numbers, some of which may be unknown.
     Numbers(Vec<Option<i64>>),
     /// The fields of a record.
-    Fields(Vec<Field<'a>>),
+    Fields(Vec<Field<'c>>),
 }
 
 /// A field of a tracepoint's record.
@@ -34,19 +37,24 @@ pub struct Field<'a> {
     pub size: i64,
 }
 
-impl<'a> Cell<'a> {
+impl<'l, 'c> Cell<'l, 'c> {
+    /// A text that lasts, or null if it is empty.
+    pub fn lasting(text: &'l [u8]) -> Self {
+        if text.is_empty() { Self::Null } else { Self::Lasting(text) }
+    }
+
     /// A text, or null if it is empty.
-    pub fn text(text: &'a [u8]) -> Self {
+    pub fn text(text: &'c [u8]) -> Self {
         if text.is_empty() { Self::Null } else { Self::Text(text) }
     }
 
     /// A list of texts.
-    pub fn texts(texts: &'a [String]) -> Self {
+    pub fn texts(texts: &'c [String]) -> Self {
         Self::Texts(texts.iter().map(String::as_bytes).collect())
     }
 
     /// A text that may not be there.
-    pub fn maybe(text: Option<&'a str>) -> Self {
+    pub fn maybe(text: Option<&'c str>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.as_bytes()))
     }
 
@@ -56,30 +64,30 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl<'a> From<&'a str> for Cell<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text.as_bytes())
+impl<'l> From<&'l str> for Cell<'l, '_> {
+    fn from(text: &'l str) -> Self {
+        Self::Lasting(text.as_bytes())
     }
 }
 
-impl From<u32> for Cell<'_> {
+impl From<u32> for Cell<'_, '_> {
     fn from(number: u32) -> Self {
         Self::Number(number.into())
     }
 }
 
-impl From<bool> for Cell<'_> {
+impl From<bool> for Cell<'_, '_> {
     fn from(flag: bool) -> Self {
         Self::Flag(flag)
     }
 }
 
 /// Appends values, so that equal rows have equal bytes.
-pub fn encode(cells: &[Cell<'_>], out: &mut Vec<u8>) {
+pub fn encode(cells: &[Cell<'_, '_>], out: &mut Vec<u8>) {
     for cell in cells {
         match cell {
             Cell::Null => out.push(0),
-            Cell::Text(text) => {
+            Cell::Text(text) | Cell::Lasting(text) => {
                 out.push(1);
                 put(out, text);
             }
@@ -120,7 +128,7 @@ pub fn encode(cells: &[Cell<'_>], out: &mut Vec<u8>) {
 }
 
 /// The values of a row that [`encode`] wrote.
-pub fn decode(bytes: &[u8]) -> Vec<Cell<'_>> {
+pub fn decode<'l, 'c>(bytes: &'c [u8]) -> Vec<Cell<'l, 'c>> {
     let mut rest = Rest(bytes);
     let mut cells = vec![];
     while !rest.0.is_empty() {

@@ -4,6 +4,7 @@
 //! selection ─▶ tables (code, calls, members, tracepoints) ─▶ sink ─▶ files (Parquet) or stream (Arrow)
 //!                 merged: names of all kernels at once         │        parquet_file: column_chunk, run_length, codec
 //!                 since: equal facts of kernels                rows: cells to columns; numbering: to numbers of a dictionary
+//!                                                              text_array: texts of Arrow, of these numbers
 //!                                                              schema: what the columns are, and how they are stored
 //! ```
 //!
@@ -39,6 +40,7 @@ mod sink;
 #[cfg(feature = "program")]
 mod stream;
 mod tables;
+mod text_array;
 #[cfg(feature = "program")]
 mod verify;
 

@@ -1,7 +1,7 @@
 //! The values of a column as numbers: each is written once for a group of rows, and all rows refer to it. That is what a
 //! dictionary of Parquet is, made where the rows are: most values are the one of the row before.
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::hash::Hasher;
 
@@ -10,34 +10,81 @@ pub const NULL: u32 = u32::MAX;
 
 /// Some rows of a column.
 #[derive(Debug, Default)]
-#[cfg_attr(not(feature = "program"), allow(dead_code, reason = "only files are made of it"))]
 pub struct Numbered {
     /// For each row, the number of its value, or [`NULL`].
     pub numbers: Vec<u32>,
     /// The values that no row of the group had before, in the order of their numbers: Parquet's encoding PLAIN.
     pub new: Vec<u8>,
     /// How many these are.
+    #[cfg_attr(
+        not(feature = "program"),
+        allow(dead_code, reason = "only files have groups of several batches")
+    )]
     pub count: u32,
 }
 
-/// A column that grows.
-#[derive(Debug)]
-pub struct Numbering {
-    /// Whether the length of each value stands before it.
-    has_lengths: bool,
-    known: HashTable<Known>,
+/// What columns of texts and of numbers have in common: the rows that were not taken yet, and the values of the group.
+#[derive(Debug, Default)]
+struct Group {
+    numbers: Vec<u32>,
     /// All values of the group, as PLAIN has them.
     values: Vec<u8>,
     /// How many they are.
     count: u32,
-    /// That of the last row that has one.
-    last: Option<Known>,
-    numbers: Vec<u32>,
     /// What of the values the rows had that were taken: bytes and count.
     taken: (usize, u32),
 }
 
-/// A value of the group. In one piece: what is looked for is rarely in a cache of the processor.
+impl Group {
+    fn take(&mut self, ends_group: bool) -> Numbered {
+        let (bytes, count) = self.taken;
+        let taken = Numbered {
+            numbers: std::mem::take(&mut self.numbers),
+            new: self.values[bytes..].to_vec(),
+            count: self.count - count,
+        };
+        self.numbers.reserve(taken.numbers.len());
+        if ends_group {
+            self.values.clear();
+            self.count = 0;
+        }
+        self.taken = (self.values.len(), self.count);
+        taken
+    }
+
+    /// The number of a value that is added now.
+    fn next(&mut self) -> u32 {
+        self.count += 1;
+        self.count - 1
+    }
+}
+
+/// A column of texts that grows. Those that last as long as `'l` are looked for by their addresses, where reading them would take
+/// longer than all else.
+#[derive(Debug)]
+pub struct Texts<'l> {
+    group: Group,
+    known_by: KnownBy,
+    /// All texts of the group.
+    known: HashTable<Known>,
+    /// Of those that last, what is at an address.
+    lasting: HashTable<(&'l [u8], u32)>,
+    /// The last row's, if it lasts.
+    last: Option<(&'l [u8], u32)>,
+}
+
+/// By what a text is known again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KnownBy {
+    /// By being that of the row before: of a column that is sorted, others are not worth looking for.
+    Row,
+    /// By its address, if it lasts: of a batch for Arrow, which has each text as often as there are rows with it.
+    Address,
+    /// By what is in it: each text has one number.
+    Content,
+}
+
+/// A text of the group.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     hash: u32,
@@ -47,111 +94,165 @@ struct Known {
     length: u32,
 }
 
-impl Numbering {
-    /// A column of texts, or of numbers.
-    pub fn new(is_of_texts: bool) -> Self {
-        Self {
-            has_lengths: is_of_texts,
-            known: HashTable::new(),
-            values: vec![],
-            count: 0,
-            last: None,
-            numbers: vec![],
-            taken: (0, 0),
-        }
+impl<'l> Texts<'l> {
+    /// A column without rows.
+    pub fn new(known_by: KnownBy) -> Self {
+        let (known, lasting) = (HashTable::new(), HashTable::new());
+        Self { group: Group::default(), known_by, known, lasting, last: None }
     }
 
-    /// A row without a value.
+    /// A row without a text.
     pub fn null(&mut self) {
-        self.numbers.push(NULL);
+        self.group.numbers.push(NULL);
     }
 
     /// A row with a text. What is not UTF-8 in it is replaced.
     pub fn text(&mut self, text: &[u8]) {
-        let number = match self.find(text) {
-            Ok(number) => number,
-            Err(hash) => match String::from_utf8_lossy(text) {
-                Cow::Borrowed(_) => self.add(text, hash),
-                Cow::Owned(replaced) => {
-                    let replaced = replaced.as_bytes();
-                    self.find(replaced).unwrap_or_else(|hash| self.add(replaced, hash))
-                }
-            },
+        let number = self.number_of(text);
+        self.group.numbers.push(number);
+    }
+
+    /// The same of a text that stays where it is.
+    pub fn lasting(&mut self, text: &'l [u8]) {
+        let number = match self.last {
+            Some((last, number)) if std::ptr::eq(last, text) => number,
+            _ => self.number_at(text),
         };
-        self.numbers.push(number);
+        self.last = Some((text, number));
+        self.group.numbers.push(number);
     }
 
-    /// A row with a number, in its little-endian bytes.
-    pub fn number(&mut self, bytes: &[u8]) {
-        let number = self.find(bytes).unwrap_or_else(|hash| self.add(bytes, hash));
-        self.numbers.push(number);
-    }
-
-    /// The bytes of all values of the group.
+    /// The bytes of all texts of the group.
     pub fn size(&self) -> usize {
-        self.values.len()
+        self.group.values.len()
     }
 
     /// The rows since the last that were taken. The next ones are of another group if `ends_group`.
     pub fn take(&mut self, ends_group: bool) -> Numbered {
-        let (bytes, count) = self.taken;
-        let taken = Numbered {
-            numbers: std::mem::take(&mut self.numbers),
-            new: self.values[bytes..].to_vec(),
-            count: self.count - count,
-        };
-        self.numbers.reserve(taken.numbers.len());
         if ends_group {
             self.known.clear();
-            self.values.clear();
-            self.count = 0;
+            self.lasting.clear();
             self.last = None;
         }
-        self.taken = (self.values.len(), self.count);
-        taken
+        self.group.take(ends_group)
     }
 
-    /// The number of a value.
+    fn number_at(&mut self, text: &'l [u8]) -> u32 {
+        if self.known_by == KnownBy::Row {
+            return self.number_of(text);
+        }
+        let hash = |text: &[u8]| spread(hash_of_number(text.as_ptr().addr() as u64));
+        let of_this = hash(text);
+        if let Some((_, number)) = self.lasting.find(of_this, |(other, _)| std::ptr::eq(*other, text)) {
+            return *number;
+        }
+        let number = self.number_of(text);
+        self.lasting.insert_unique(of_this, (text, number), |(other, _)| hash(other));
+        number
+    }
+
+    fn number_of(&mut self, text: &[u8]) -> u32 {
+        if self.known_by < KnownBy::Content {
+            return self.append(&String::from_utf8_lossy(text));
+        }
+        self.find(text).unwrap_or_else(|hash| match String::from_utf8_lossy(text) {
+            Cow::Borrowed(text) => self.add(text, hash),
+            Cow::Owned(text) => self.find(text.as_bytes()).unwrap_or_else(|hash| self.add(&text, hash)),
+        })
+    }
+
+    /// The number of a text.
     ///
     /// # Errors
     /// The hash of one that no row had.
-    fn find(&mut self, value: &[u8]) -> Result<u32, u32> {
-        if let Some(last) = &self.last
-            && last.is(value, &self.values)
-        {
-            return Ok(last.number);
-        }
-        let hash = hash(value);
-        let is_it = |known: &Known| known.hash == hash && known.is(value, &self.values);
-        let known = *self.known.find(spread(hash), is_it).ok_or(hash)?;
-        self.last = Some(known);
-        Ok(known.number)
+    fn find(&self, text: &[u8]) -> Result<u32, u32> {
+        let mut hasher = FxHasher::default();
+        hasher.write(text);
+        let hash = (hasher.finish() >> 32) as u32;
+        let is_it = |known: &Known| {
+            let is_as_long = known.hash == hash && known.length as usize == text.len();
+            is_as_long && self.group.values[known.start as usize..].starts_with(text)
+        };
+        self.known.find(spread(hash), is_it).map(|known| known.number).ok_or(hash)
     }
 
-    /// Adds a value that no row had.
-    fn add(&mut self, value: &[u8], hash: u32) -> u32 {
-        let number = self.count;
-        self.count += 1;
-        if self.has_lengths {
-            self.values.extend_from_slice(&(value.len() as u32).to_le_bytes());
-        }
-        let known = Known { hash, number, start: self.values.len() as u32, length: value.len() as u32 };
-        self.values.extend_from_slice(value);
+    /// Adds a text that no row had.
+    fn add(&mut self, text: &str, hash: u32) -> u32 {
+        let (number, length) = (self.append(text), text.len() as u32);
+        let known = Known { hash, number, start: self.group.values.len() as u32 - length, length };
         self.known.insert_unique(spread(hash), known, |known| spread(known.hash));
-        self.last = Some(known);
         number
     }
-}
 
-impl Known {
-    fn is(&self, value: &[u8], values: &[u8]) -> bool {
-        self.length as usize == value.len() && values[self.start as usize..].starts_with(value)
+    fn append(&mut self, text: &str) -> u32 {
+        let values = &mut self.group.values;
+        values.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        values.extend_from_slice(text.as_bytes());
+        self.group.next()
     }
 }
 
-fn hash(value: &[u8]) -> u32 {
+/// A column of numbers that grows.
+#[derive(Debug)]
+pub struct Numbers {
+    group: Group,
+    /// The bytes of each.
+    width: usize,
+    /// The numbers of the values below [`SMALL`], or [`NULL`]: most are.
+    small: Vec<u32>,
+    known: FxHashMap<i64, u32>,
+}
+
+/// Lines and offsets within functions, with few exceptions.
+const SMALL: usize = 1 << 16;
+
+impl Numbers {
+    /// A column of numbers of so many bytes.
+    pub fn new(width: usize) -> Self {
+        Self { group: Group::default(), width, small: vec![], known: FxHashMap::default() }
+    }
+
+    /// A row without a number.
+    pub fn null(&mut self) {
+        self.group.numbers.push(NULL);
+    }
+
+    /// A row with a number, which has no more bytes than the column.
+    pub fn number(&mut self, value: i64) {
+        let number = match usize::try_from(value) {
+            Ok(small @ ..SMALL) => {
+                if small >= self.small.len() {
+                    self.small.resize((small + 1).next_power_of_two(), NULL);
+                }
+                &mut self.small[small]
+            }
+            _ => self.known.entry(value).or_insert(NULL),
+        };
+        if *number == NULL {
+            *number = self.group.next();
+            self.group.values.extend_from_slice(&value.to_le_bytes()[..self.width]);
+        }
+        self.group.numbers.push(*number);
+    }
+
+    /// The bytes of all numbers of the group.
+    pub fn size(&self) -> usize {
+        self.group.values.len()
+    }
+
+    /// The rows since the last that were taken. The next ones are of another group if `ends_group`.
+    pub fn take(&mut self, ends_group: bool) -> Numbered {
+        if ends_group {
+            self.known.clear();
+            self.small.fill(NULL);
+        }
+        self.group.take(ends_group)
+    }
+}
+
+fn hash_of_number(number: u64) -> u32 {
     let mut hasher = FxHasher::default();
-    hasher.write(value);
+    hasher.write_u64(number);
     (hasher.finish() >> 32) as u32
 }
 
@@ -165,8 +266,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_written_once_in_a_group() {
-        let mut column = Numbering::new(true);
+    fn a_text_is_written_once_in_a_group() {
+        let mut column = Texts::new(KnownBy::Content);
         for text in [&b"ok"[..], b"ok", b"inline", b"ok", b"\xff", b"\xfe", b""] {
             column.text(text);
         }
@@ -184,12 +285,44 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_no_lengths() {
-        let mut column = Numbering::new(false);
-        for number in [7u32, 7, 9] {
-            column.number(&number.to_le_bytes());
+    fn texts_that_last_are_those_that_do_not() {
+        let (lasting, same) = (b"ok inline".to_vec(), b"ok".to_vec());
+        let mut column = Texts::new(KnownBy::Content);
+        column.text(b"inline");
+        // The second starts where the first does.
+        for text in [&lasting[..2], &lasting, &lasting[3..], &same, &lasting[..2]] {
+            column.lasting(text);
         }
         let taken = column.take(true);
-        assert_eq!((taken.numbers, &*taken.new), (vec![0, 0, 1], &[7, 0, 0, 0, 9, 0, 0, 0][..]));
+        assert_eq!(taken.numbers, [0, 1, 2, 0, 1, 1]);
+        column.lasting(&same);
+        assert_eq!((column.take(true).new, column.take(true).count), (b"\x02\0\0\0ok".to_vec(), 0));
+    }
+
+    #[test]
+    fn what_is_not_looked_for_is_written_again() {
+        let lasting = b"ok inline".to_vec();
+        for (known_by, numbers) in [(KnownBy::Row, [0, 0, 1, 2, 3]), (KnownBy::Address, [0, 0, 1, 0, 2])] {
+            let mut column = Texts::new(known_by);
+            for text in [&lasting[..2], &lasting[..2], &lasting[3..], &lasting[..2]] {
+                column.lasting(text);
+            }
+            column.text(b"ok");
+            assert_eq!(column.take(true).numbers, numbers);
+        }
+    }
+
+    #[test]
+    fn numbers_have_no_lengths() {
+        let mut column = Numbers::new(4);
+        for number in [7, 7, 9, -1, 1 << 20, -1, 0] {
+            column.number(number);
+        }
+        column.null();
+        let taken = column.take(true);
+        assert_eq!(taken.numbers, [0, 0, 1, 2, 3, 2, 4, NULL]);
+        assert_eq!(taken.new, b"\x07\0\0\0\x09\0\0\0\xff\xff\xff\xff\0\0\x10\0\0\0\0\0");
+        column.number(9);
+        assert_eq!(column.take(true).numbers, [0]);
     }
 }

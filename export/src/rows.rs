@@ -1,7 +1,8 @@
 //! Rows as columns: of Arrow, or numbers of a dictionary.
 use crate::cell::Cell;
-use crate::numbering::{Numbered, Numbering};
+use crate::numbering::{KnownBy, Numbered, Numbers, Texts};
 use crate::schema::{Column, Kind, Schema, Stored, arrow_schema};
+use crate::text_array::text_array;
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
     UInt64Builder,
@@ -49,18 +50,22 @@ impl Batch {
 }
 
 /// The rows of a table that are yet to be written.
-pub struct Rows {
+pub struct Rows<'l> {
     schema: &'static Schema,
-    columns: Vec<Builder>,
+    columns: Vec<Builder<'l>>,
     count: usize,
     /// How many rows of the group were taken.
     in_group: usize,
 }
 
 /// A column that grows.
-enum Builder {
-    Numbered(Numbering),
-    Text(StringBuilder),
+enum Builder<'l> {
+    /// Texts of a dictionary.
+    NumberedTexts(Texts<'l>),
+    /// Numbers of a dictionary.
+    Numbered(Numbers),
+    /// Texts of which each batch has those that are in it.
+    Text(Texts<'l>),
     Int(Int32Builder),
     Long(Int64Builder),
     Address(UInt64Builder),
@@ -70,13 +75,16 @@ enum Builder {
     Fields(ListBuilder<StructBuilder>),
 }
 
-impl Rows {
+impl<'l> Rows<'l> {
     /// No rows of a table. `for_files`: in the form in which columns of files are [stored](Stored), else all in Arrow.
     pub fn new(schema: &'static Schema, for_files: bool) -> Self {
         let arrow = arrow_schema(schema);
-        let builder = |column: &Column| match for_files && schema.stored(column) == Stored::Dictionary {
-            true => Builder::Numbered(Numbering::new(column.kind == Kind::Text)),
-            false => builder(column, &arrow),
+        let builder = |column: &Column| match column.kind {
+            Kind::Text if column.name == schema.sorted_by => Builder::Text(Texts::new(KnownBy::Row)),
+            _ if !for_files || schema.stored(column) != Stored::Dictionary => builder(column, &arrow),
+            Kind::Text => Builder::NumberedTexts(Texts::new(KnownBy::Content)),
+            Kind::Long => Builder::Numbered(Numbers::new(8)),
+            _ => Builder::Numbered(Numbers::new(4)),
         };
         Self { schema, columns: schema.columns.iter().map(builder).collect(), count: 0, in_group: 0 }
     }
@@ -85,13 +93,11 @@ impl Rows {
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`] for a value that the column cannot hold, naming table and column.
-    pub fn push<'c>(&mut self, cells: impl IntoIterator<Item = Cell<'c>>) -> Result<()> {
-        let mut given = 0;
+    pub fn push(&mut self, cells: &[Cell<'l, '_>]) -> Result<()> {
         for ((builder, column), cell) in self.columns.iter_mut().zip(self.schema.columns).zip(cells) {
-            append(builder, column.kind, &cell).map_err(|()| misfit(self.schema, column, &cell))?;
-            given += 1;
+            append(builder, column.kind, cell).map_err(|()| misfit(self.schema, column, cell))?;
         }
-        debug_assert_eq!(given, self.schema.columns.len(), "{}", self.schema.name);
+        debug_assert_eq!(cells.len(), self.schema.columns.len(), "{}", self.schema.name);
         self.count += 1;
         Ok(())
     }
@@ -109,14 +115,20 @@ impl Rows {
 
     fn take(&mut self) -> Batch {
         self.in_group += std::mem::take(&mut self.count);
-        let is_large = |builder: &Builder| matches!(builder, Builder::Numbered(b) if b.size() >= DICTIONARY);
-        let ends_group = self.in_group >= self.schema.group_rows() || self.columns.iter().any(is_large);
+        let size = |builder: &Builder<'_>| match builder {
+            Builder::NumberedTexts(b) => b.size(),
+            Builder::Numbered(b) => b.size(),
+            _ => 0,
+        };
+        let is_large = self.columns.iter().any(|builder| size(builder) >= DICTIONARY);
+        let ends_group = self.in_group >= self.schema.group_rows() || is_large;
         if ends_group {
             self.in_group = 0;
         }
         let columns = self.columns.iter_mut().map(|builder| match builder {
+            Builder::NumberedTexts(b) => Values::Numbered(b.take(ends_group)),
             Builder::Numbered(b) => Values::Numbered(b.take(ends_group)),
-            Builder::Text(b) => Values::Array(ArrayBuilder::finish(b)),
+            Builder::Text(b) => Values::Array(Arc::new(text_array(&b.take(true)))),
             Builder::Int(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Long(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Address(b) => Values::Array(ArrayBuilder::finish(b)),
@@ -129,13 +141,13 @@ impl Rows {
     }
 }
 
-fn builder(column: &Column, arrow: &SchemaRef) -> Builder {
+fn builder<'l>(column: &Column, arrow: &SchemaRef) -> Builder<'l> {
     let item = |arrow: &SchemaRef| match arrow.field_with_name(column.name).map(|field| field.data_type()) {
         Ok(arrow_schema::DataType::List(item)) => Arc::clone(item),
         _ => unreachable!("a list is a list in Arrow"),
     };
     match column.kind {
-        Kind::Text => Builder::Text(StringBuilder::new()),
+        Kind::Text => Builder::Text(Texts::new(KnownBy::Address)),
         Kind::Int => Builder::Int(Int32Builder::new()),
         Kind::Long => Builder::Long(Int64Builder::new()),
         Kind::Address => Builder::Address(UInt64Builder::new()),
@@ -153,17 +165,16 @@ fn builder(column: &Column, arrow: &SchemaRef) -> Builder {
     }
 }
 
-fn append(builder: &mut Builder, kind: Kind, cell: &Cell<'_>) -> Result<(), ()> {
+fn append<'l>(builder: &mut Builder<'l>, kind: Kind, cell: &Cell<'l, '_>) -> Result<(), ()> {
     match (builder, cell) {
-        (Builder::Numbered(b), Cell::Null) => b.null(),
-        (Builder::Numbered(b), Cell::Text(text)) if kind == Kind::Text => b.text(text),
+        (Builder::NumberedTexts(b) | Builder::Text(b), Cell::Lasting(text)) => b.lasting(text),
+        (Builder::NumberedTexts(b) | Builder::Text(b), Cell::Text(text)) => b.text(text),
+        (Builder::NumberedTexts(b) | Builder::Text(b), Cell::Null) => b.null(),
         (Builder::Numbered(b), Cell::Number(number)) => match kind {
-            Kind::Int => b.number(&i32::try_from(*number).map_err(|_| ())?.to_le_bytes()),
-            Kind::Long => b.number(&number.to_le_bytes()),
-            _ => return Err(()),
+            Kind::Int => b.number(i32::try_from(*number).map_err(|_| ())?.into()),
+            _ => b.number(*number),
         },
-        (Builder::Text(b), Cell::Text(text)) => b.append_value(utf8(text)),
-        (Builder::Text(b), Cell::Null) => b.append_null(),
+        (Builder::Numbered(b), Cell::Null) => b.null(),
         (Builder::Int(b), Cell::Number(number)) => b.append_value(i32::try_from(*number).map_err(|_| ())?),
         (Builder::Int(b), Cell::Null) => b.append_null(),
         (Builder::Long(b), Cell::Number(number)) => b.append_value(*number),
@@ -213,7 +224,7 @@ fn utf8(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
-fn misfit(schema: &Schema, column: &Column, cell: &Cell<'_>) -> Error {
+fn misfit(schema: &Schema, column: &Column, cell: &Cell<'_, '_>) -> Error {
     let what =
         format!("table {}, column {}: the index has {cell:?}, which does not fit", schema.name, column.name);
     Error::new(ErrorKind::Damaged, what).hint("build the index again with: probeidx build --force")
@@ -227,15 +238,14 @@ mod tests {
 
     #[test]
     fn a_value_that_does_not_fit_is_told_with_table_and_column() {
-        let placement = ["6.1"].map(Cell::from).into_iter().chain([Cell::Number(1 << 40)]);
-        let number = ["6.1"].map(Cell::from).into_iter();
-        let number = number.chain([Cell::Number(1), Cell::from("f"), Cell::Number(1 << 40)]);
+        let placement = [Cell::from("6.1"), Cell::Number(1 << 40)];
+        let number = [Cell::from("6.1"), Cell::Number(1), Cell::from("f"), Cell::Number(1 << 40)];
         for for_files in [true, false] {
             let mut rows = Rows::new(schema::of(Table::Arguments), for_files);
-            let error = rows.push(placement.clone()).unwrap_err().to_string();
+            let error = rows.push(&placement).unwrap_err().to_string();
             assert!(error.starts_with("table arguments, column placement: the index has"), "{error}");
             let mut rows = Rows::new(schema::of(Table::Arguments), for_files);
-            let error = rows.push(number.clone()).unwrap_err().to_string();
+            let error = rows.push(&number).unwrap_err().to_string();
             assert!(error.starts_with("table arguments, column parameter_number: the index has"), "{error}");
         }
     }

@@ -15,7 +15,7 @@ pub struct Facts {
 impl Facts {
     /// A fact of a kernel. Kernels come in order; `detail` is what may differ between kernels that have the same fact: the
     /// first of a kernel counts.
-    pub fn add(&mut self, kernel: usize, fact: &[Cell<'_>], detail: Option<i64>) {
+    pub fn add(&mut self, kernel: usize, fact: &[Cell<'_, '_>], detail: Option<i64>) {
         self.scratch.clear();
         encode(fact, &mut self.scratch);
         match self.found.get_mut(&self.scratch[..]) {
@@ -29,8 +29,8 @@ impl Facts {
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(&mut self, table: Table, names: &[String], out: &mut Tables<'_>) -> Result<()> {
-        self.drain(names, |row, _| out.push(table, 0, row))
+    pub fn write(&mut self, table: Table, names: &[String], out: &mut Tables<'_, '_>) -> Result<()> {
+        self.drain(names, |row, _| out.push(table, 0, &row))
     }
 
     /// Calls `each` with every fact, `since`, `until` and `kernels` behind it, and with the kernels that have it; in an order
@@ -38,7 +38,7 @@ impl Facts {
     pub fn drain(
         &mut self,
         names: &[String],
-        mut each: impl FnMut(Vec<Cell<'_>>, &[(usize, Option<i64>)]) -> Result<()>,
+        mut each: impl FnMut(Vec<Cell<'static, '_>>, &[(usize, Option<i64>)]) -> Result<()>,
     ) -> Result<()> {
         let mut found: Vec<_> = self.found.drain().collect();
         found.sort_unstable();
@@ -51,9 +51,8 @@ impl Facts {
 }
 
 /// The columns behind a fact: `since`, `until`, `kernels`.
-fn kernels<'a>(names: &'a [String], having: &[(usize, Option<i64>)]) -> [Cell<'a>; 3] {
-    let name =
-        |at: Option<&(usize, Option<i64>)>| at.map_or(Cell::Null, |(kernel, _)| Cell::from(&*names[*kernel]));
+fn kernels<'a>(names: &'a [String], having: &[(usize, Option<i64>)]) -> [Cell<'static, 'a>; 3] {
+    let name = |at: Option<&(usize, Option<i64>)>| Cell::maybe(at.map(|(kernel, _)| &*names[*kernel]));
     let all = having.iter().map(|(kernel, _)| names[*kernel].as_bytes()).collect();
     [name(having.first()), name(having.last()), Cell::Texts(all)]
 }

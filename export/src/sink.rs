@@ -17,14 +17,14 @@ pub trait Sink {
     fn write(&mut self, table: Table, partition: usize, batch: Batch) -> Result<()>;
 }
 
-/// The tables that are wanted, by partition.
-pub struct Tables<'s> {
+/// The tables that are wanted, by partition. What lasts as long as `'l` may be in their rows.
+pub struct Tables<'s, 'l> {
     sink: &'s mut dyn Sink,
     /// By table, then by partition; empty for a table that is not wanted.
-    rows: Vec<Vec<Rows>>,
+    rows: Vec<Vec<Rows<'l>>>,
 }
 
-impl<'s> Tables<'s> {
+impl<'s, 'l> Tables<'s, 'l> {
     /// Starts with no rows.
     pub fn new(wanted: &[Table], partitions: usize, sink: &'s mut dyn Sink) -> Self {
         let for_files = sink.is_of_files();
@@ -46,12 +46,7 @@ impl<'s> Tables<'s> {
     ///
     /// # Errors
     /// Those of [`Rows::push`] and of the sink.
-    pub fn push<'c>(
-        &mut self,
-        table: Table,
-        partition: usize,
-        cells: impl IntoIterator<Item = Cell<'c>>,
-    ) -> Result<()> {
+    pub fn push(&mut self, table: Table, partition: usize, cells: &[Cell<'l, '_>]) -> Result<()> {
         let rows = &mut self.rows[table as usize][partition];
         rows.push(cells)?;
         match rows.full() {

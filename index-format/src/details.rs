@@ -222,6 +222,18 @@ pub(crate) fn read_outer(bytes: &[u8]) -> u32 {
     Bits::new(bytes).number32(codes::OUTER)
 }
 
+/// The distance to the outer placement, and the call, of a placement that is inlined.
+pub(crate) fn read_call(bytes: &[u8]) -> Option<(u32, CallSite)> {
+    let mut bits = Bits::new(bytes);
+    let outer = bits.number32(codes::OUTER);
+    if outer == 0 {
+        return None;
+    }
+    // Where its ranges end does not depend on where they start.
+    Own::read(&mut bits, 0, true);
+    Some((outer, CallSite::read(&mut bits)))
+}
+
 /// The items of a placement in the order of the debug information. Cost: linear in what is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {

@@ -36,7 +36,8 @@ pub const BLOCK: usize = 16;
 /// The blocks that were decoded, for as long as the strings of a section are in use.
 #[derive(Default)]
 pub struct Decoded {
-    blocks: Kept<Block>,
+    /// An index has some ten thousand, of which a question needs some ten.
+    blocks: Kept<Block, 64>,
     /// Memory for whoever decodes.
     buffer: Mutex<Buffer>,
 }

@@ -27,7 +27,11 @@ impl<'a> Calls<'a> {
 ///
 /// # Errors
 /// Those of writing.
-pub fn rows(kernel: &mut Kernel<'_>, name: (NameId, &[u8]), out: &mut Tables<'_>) -> Result<()> {
+pub fn rows<'a>(
+    kernel: &mut Kernel<'a, '_>,
+    name: (NameId, &'a [u8]),
+    out: &mut Tables<'_, 'a>,
+) -> Result<()> {
     let Kernel { view, calls: Calls { finder, any }, label, partition, .. } = kernel;
     for declaration in functions::declarations(view, name.0, None) {
         let Some(callee) = finder.of(declaration, any) else { continue };
@@ -35,19 +39,19 @@ pub fn rows(kernel: &mut Kernel<'_>, name: (NameId, &[u8]), out: &mut Tables<'_>
             let gone = caller.sites.iter().filter(|site| site.gone.is_some()).count() as u32;
             let module = view.objects.get(caller.object.index()).map(|object| view.string(object.name));
             let row = [
-                Cell::from(&**label),
-                Cell::Text(name.1),
-                Cell::text(view.string(declaration.file)),
+                Cell::from(*label),
+                Cell::Lasting(name.1),
+                Cell::lasting(view.string(declaration.file)),
                 Cell::line(declaration.line),
                 Cell::from(caller.kind.name()),
-                Cell::text(caller.function),
-                Cell::text(caller.file),
+                Cell::lasting(caller.function),
+                Cell::lasting(caller.file),
                 Cell::line(caller.line),
-                Cell::text(module.unwrap_or_default()),
+                Cell::lasting(module.unwrap_or_default()),
                 Cell::from(caller.sites.len() as u32 - gone),
                 Cell::from(gone),
             ];
-            out.push(Table::Calls, *partition, row)?;
+            out.push(Table::Calls, *partition, &row)?;
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use probeidx::answer::{Anchor, Coverage, Instance, Mechanism, Placement};
 use probeidx::cli::args::Table;
 use probeidx::query::index::functions::{self, Declaration};
 use probeidx::query::types::c_declaration::Prototype;
+use probeidx::query::value::reader::{Place, Values};
 use probeidx::render::words;
 use probeidx_format::View;
 use probeidx_format::id::NameId;
@@ -25,10 +26,10 @@ impl CodeFacts {
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(&mut self, names: &[String], out: &mut Tables<'_>) -> Result<()> {
+    pub fn write(&mut self, names: &[String], out: &mut Tables<'_, '_>) -> Result<()> {
         self.functions.drain(names, |mut row, kernels| {
             row.push(Cell::Numbers(kernels.iter().map(|(_, line)| *line).collect()));
-            out.push(Table::FunctionsSince, 0, row)
+            out.push(Table::FunctionsSince, 0, &row)
         })?;
         self.placements.write(Table::PlacementsSince, names, out)
     }
@@ -58,12 +59,12 @@ struct Declared<'a> {
 /// # Errors
 /// Those of the index and of writing.
 pub fn rows<'a>(
-    kernel: &mut Kernel<'a>,
-    name: (NameId, &[u8]),
+    kernel: &mut Kernel<'a, '_>,
+    name: (NameId, &'a [u8]),
     facts: &mut CodeFacts,
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
-    let Kernel { view, describer, all, number, label, partition, next_placement, .. } = kernel;
+    let Kernel { view, describer, values, all, number, label, partition, next_placement, .. } = kernel;
     let (has_placements, has_arguments) = (out.has(Table::Placements), out.has(Table::Arguments));
     let has_facts = out.has(Table::PlacementsSince);
     let mut found: Vec<Function<'a>> = vec![];
@@ -83,7 +84,7 @@ pub fn rows<'a>(
             push_placement(out, *partition, label, id, &placement)?;
         }
         if has_arguments {
-            push_arguments(out, *partition, label, id, &placement, view.machine())?;
+            push_arguments(out, (label, *partition), id, &placement, values, view.machine())?;
         }
         if has_facts {
             facts.placements.add(*number, &placement_fact(&placement), None);
@@ -96,13 +97,13 @@ pub fn rows<'a>(
     Ok(())
 }
 
-fn push_functions(
-    view: &View<'_>,
-    (number, label, partition): (usize, &str, usize),
-    (id, name): (NameId, &[u8]),
-    found: &[Function<'_>],
+fn push_functions<'a>(
+    view: &'a View<'a>,
+    (number, label, partition): (usize, &'a str, usize),
+    (id, name): (NameId, &'a [u8]),
+    found: &[Function<'a>],
     facts: &mut CodeFacts,
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
     let declarations = functions::declarations(view, id, None);
     let spelled = String::from_utf8_lossy(name);
@@ -124,15 +125,15 @@ fn push_functions(
             });
         }
         let Some(declared) = &declared else { continue };
-        let module = Cell::text(function.module.unwrap_or_default());
+        let module = Cell::lasting(function.module.unwrap_or_default());
         let coverage = &*function.coverage;
         let (entries, copies) = (coverage.out_of_line.total, coverage.inline.total);
         if out.has(Table::Functions) {
             let gone: u32 = coverage.left_out.iter().map(|(_, count)| count).sum();
             let row = [
                 Cell::from(label),
-                Cell::Text(name),
-                Cell::text(function.file),
+                Cell::Lasting(name),
+                Cell::lasting(function.file),
                 Cell::line(function.line),
                 module.clone(),
                 Cell::maybe(declared.return_type.as_deref()),
@@ -144,7 +145,7 @@ fn push_functions(
                 Cell::from(coverage.by.any_address()),
                 Cell::from(gone),
             ];
-            out.push(Table::Functions, partition, row)?;
+            out.push(Table::Functions, partition, &row)?;
         }
         if out.has(Table::FunctionsSince) {
             let inlined = match (entries, copies) {
@@ -155,8 +156,8 @@ fn push_functions(
                 _ => Cell::from("in part"),
             };
             let fact = [
-                Cell::Text(name),
-                Cell::text(function.file),
+                Cell::Lasting(name),
+                Cell::lasting(function.file),
                 module,
                 Cell::maybe(declared.whole.as_deref()),
                 inlined,
@@ -168,43 +169,42 @@ fn push_functions(
     Ok(())
 }
 
-fn push_placement(
-    out: &mut Tables<'_>,
+fn push_placement<'a>(
+    out: &mut Tables<'_, 'a>,
     partition: usize,
-    label: &str,
+    label: &'a str,
     id: i64,
-    p: &Placement<'_>,
+    p: &Placement<'a>,
 ) -> Result<()> {
     let (anchor_symbol, anchor_offset) = match p.anchor {
-        Some(Anchor::Symbol { symbol, offset, .. }) => (Cell::Text(symbol), Cell::from(offset)),
-        Some(Anchor::File { path, offset }) => (Cell::Text(path), Cell::Number(offset as i64)),
+        Some(Anchor::Symbol { symbol, offset, .. }) => (Cell::Lasting(symbol), Cell::from(offset)),
+        Some(Anchor::File { path, offset }) => (Cell::Lasting(path), Cell::Number(offset as i64)),
         None => (Cell::Null, Cell::Null),
     };
     let is_inline = p.instance == Instance::Inline;
     let call = p.inlined_into.first().filter(|_| is_inline);
     let unknown = p.verdicts.unknown();
-    let because: Vec<&str> = unknown.causes().collect();
-    let because = because.join(", ");
+    let because = unknown.to_string();
     let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
     let row = [
         Cell::from(label),
         Cell::Number(id),
-        Cell::Text(p.function),
-        Cell::text(p.file),
+        Cell::Lasting(p.function),
+        Cell::lasting(p.file),
         Cell::line(p.line),
-        Cell::text(p.module.unwrap_or_default()),
+        Cell::lasting(p.module.unwrap_or_default()),
         Cell::from(p.instance.name()),
         Cell::from(p.provenance.name()),
-        Cell::text(p.section),
+        Cell::lasting(p.section),
         Cell::Address(p.address),
-        p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Text(symbol)),
+        p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Lasting(symbol)),
         p.symbol.map_or(Cell::Null, |(_, offset)| Cell::from(offset)),
         Cell::from(p.uniqueness.unique),
         anchor_symbol,
         anchor_offset,
         Cell::from(p.verdicts.shift),
         inlined_into(p),
-        call.map_or(Cell::Null, |call| Cell::text(call.file)),
+        call.map_or(Cell::Null, |call| Cell::lasting(call.file)),
         call.map_or(Cell::Null, |call| Cell::line(call.line)),
         Cell::from(p.is_nested),
         Cell::from(p.coverage.instances()),
@@ -217,46 +217,55 @@ fn push_placement(
         trampoline,
         Cell::text(because.as_bytes()),
     ];
-    out.push(Table::Placements, partition, row)
+    out.push(Table::Placements, partition, &row)
 }
 
-fn push_arguments(
-    out: &mut Tables<'_>,
-    partition: usize,
-    label: &str,
+fn push_arguments<'a>(
+    out: &mut Tables<'_, 'a>,
+    (label, partition): (&'a str, usize),
     id: i64,
-    p: &Placement<'_>,
+    p: &Placement<'a>,
+    values: &mut Values<'a>,
     machine: u16,
 ) -> Result<()> {
-    for (value, at) in p.values.iter().zip(1u32..) {
+    let Some(placed) = p.placed else { return Ok(()) };
+    let place = Place { object: p.object, placed, pc: p.pc, at_return: false, with_lines: false };
+    let (mut fetch, mut number) = (vec![], 0u32);
+    values.list(place, |value| {
+        number += 1;
         let slot = value.parameter.map(|passed| words::slot(passed.slot, machine));
         let row = [
             Cell::from(label),
             Cell::Number(id),
-            Cell::Text(p.function),
-            Cell::from(value.parameter.map_or(at, |passed| passed.number)),
-            Cell::from(&*value.name),
-            Cell::maybe(value.type_name.as_deref()),
+            Cell::Lasting(p.function),
+            Cell::from(value.parameter.map_or(number, |passed| passed.number)),
+            Cell::Lasting(value.name),
+            Cell::maybe(value.type_name),
             Cell::from(value.state.name()),
-            Cell::maybe(value.location.as_deref()),
-            Cell::maybe(value.fetch.as_deref()),
+            Cell::maybe(value.location),
+            value.fetch.map_or(Cell::Null, |body| {
+                fetch.clear();
+                [value.name, b"=", body.as_bytes()]
+                    .into_iter()
+                    .for_each(|part| fetch.extend_from_slice(part));
+                Cell::Text(&fetch)
+            }),
             Cell::maybe(slot.as_deref()),
-            Cell::maybe(value.parameter.map(|passed| passed.proof.name())),
+            value.parameter.map_or(Cell::Null, |passed| Cell::from(passed.proof.name())),
         ];
-        out.push(Table::Arguments, partition, row)?;
-    }
-    Ok(())
+        out.push(Table::Arguments, partition, &row)
+    })
 }
 
-fn placement_fact<'p>(p: &Placement<'p>) -> [Cell<'p>; 12] {
+fn placement_fact<'a>(p: &Placement<'a>) -> [Cell<'a, 'a>; 12] {
     let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
     [
-        Cell::Text(p.function),
-        Cell::text(p.file),
-        Cell::text(p.module.unwrap_or_default()),
+        Cell::Lasting(p.function),
+        Cell::lasting(p.file),
+        Cell::lasting(p.module.unwrap_or_default()),
         Cell::from(p.instance.name()),
         inlined_into(p),
-        p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Text(symbol)),
+        p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Lasting(symbol)),
         p.symbol.map_or(Cell::Null, |(_, offset)| Cell::from(offset)),
         kprobe,
         kprobe_events,
@@ -266,7 +275,7 @@ fn placement_fact<'p>(p: &Placement<'p>) -> [Cell<'p>; 12] {
     ]
 }
 
-fn inlined_into<'p>(p: &Placement<'p>) -> Cell<'p> {
+fn inlined_into<'a>(p: &Placement<'a>) -> Cell<'a, 'a> {
     match &p.inlined_into[..] {
         [] => Cell::Null,
         calls => Cell::Texts(calls.iter().map(|call| call.function).collect()),
@@ -274,7 +283,7 @@ fn inlined_into<'p>(p: &Placement<'p>) -> Cell<'p> {
 }
 
 /// In the order of the columns.
-fn verdicts(p: &Placement<'_>) -> [Cell<'static>; 5] {
+fn verdicts<'c>(p: &Placement<'_>) -> [Cell<'static, 'c>; 5] {
     [
         Mechanism::Kprobe,
         Mechanism::KprobeEvents,

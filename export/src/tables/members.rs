@@ -15,7 +15,12 @@ use probeidx_format::types::TypeKind;
 ///
 /// # Errors
 /// Those of writing.
-pub fn rows(kernel: &Kernel<'_>, type_id: TypeId, facts: &mut Facts, out: &mut Tables<'_>) -> Result<()> {
+pub fn rows<'a>(
+    kernel: &Kernel<'a, '_>,
+    type_id: TypeId,
+    facts: &mut Facts,
+    out: &mut Tables<'_, 'a>,
+) -> Result<()> {
     let view = kernel.view;
     let Some(kind) = kind(view, type_id) else { return Ok(()) };
     let Some(laid_out) = layout(view, type_id) else { return Ok(()) };
@@ -27,31 +32,32 @@ pub fn rows(kernel: &Kernel<'_>, type_id: TypeId, facts: &mut Facts, out: &mut T
         for (path, member) in &members {
             let [file, member_type, offset, size, bit_first, bit_width] = described(named.file, member);
             let row = [
-                Cell::from(&*kernel.label),
-                Cell::Text(named.name),
+                Cell::from(kernel.label),
+                Cell::Lasting(named.name),
                 Cell::from(kind),
                 file,
                 Cell::line(named.line),
                 Cell::Number(all.size as i64),
-                Cell::from(&**path),
+                Cell::Text(path.as_bytes()),
                 member_type,
                 offset,
                 size,
                 bit_first,
                 bit_width,
             ];
-            out.push(Table::Members, kernel.partition, row)?;
+            out.push(Table::Members, kernel.partition, &row)?;
         }
     }
     if out.has(Table::MembersSince) {
-        let whole = |file| [Cell::Text(named.name), Cell::from(kind), file];
+        let whole = |file| [Cell::Lasting(named.name), Cell::from(kind), file];
         let type_itself =
             [Cell::Null, Cell::Null, Cell::Null, Cell::Number(all.size as i64), Cell::Null, Cell::Null];
-        let fact: Vec<_> = whole(Cell::text(named.file)).into_iter().chain(type_itself).collect();
+        let fact: Vec<_> = whole(Cell::lasting(named.file)).into_iter().chain(type_itself).collect();
         facts.add(kernel.number, &fact, None);
         for (path, member) in &members {
             let [file, rest @ ..] = described(named.file, member);
-            let fact: Vec<_> = whole(file).into_iter().chain([Cell::from(&**path)]).chain(rest).collect();
+            let fact: Vec<_> =
+                whole(file).into_iter().chain([Cell::Text(path.as_bytes())]).chain(rest).collect();
             facts.add(kernel.number, &fact, None);
         }
     }
@@ -98,11 +104,11 @@ fn flat<'m, 'a>(
 }
 
 /// File of the type; type, offset, size and bits of the member.
-fn described<'c>(file: &'c [u8], member: &'c Member<'_>) -> [Cell<'c>; 6] {
+fn described<'a, 'c>(file: &'a [u8], member: &'c Member<'_>) -> [Cell<'a, 'c>; 6] {
     let bits = |bit: Option<u32>| bit.map_or(Cell::Null, Cell::from);
     [
-        Cell::text(file),
-        Cell::from(&*member.spelled),
+        Cell::lasting(file),
+        Cell::Text(member.spelled.as_bytes()),
         Cell::Number(member.offset as i64),
         Cell::Number(member.size as i64),
         bits(member.bits.map(|(first, _)| first)),

@@ -18,27 +18,30 @@ use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
+use probeidx::query::value::reader::Values;
 use probeidx::query::verdict::sweep::Sweep;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
 use std::ops::Range;
 
 /// The tables for which placements are described.
-const OF_CODE: [Table; 5] =
+pub const OF_CODE: [Table; 5] =
     [Table::Functions, Table::Placements, Table::Arguments, Table::FunctionsSince, Table::PlacementsSince];
 
-/// Kernels that are swept, each of which takes 7 MB: of more, each placement is judged by itself.
+/// Kernels that are swept, each of which takes 7 MB: what is known of placements is then found in the order of addresses. Of more
+/// kernels, each placement is judged by itself.
 const MOST_SWEPT: usize = 64;
 
 /// A kernel of which rows are made.
-struct Kernel<'a> {
+struct Kernel<'a, 'w> {
     view: &'a View<'a>,
     /// Its position in the order of kernels.
     number: usize,
     /// The name by which it is asked.
-    label: String,
+    label: &'a str,
     partition: usize,
-    describer: Describer<'a, 'a>,
+    describer: Describer<'a, 'w>,
+    values: Values<'a>,
     all: NameWalk,
     calls: Calls<'a>,
     /// The number of the next placement.
@@ -49,19 +52,18 @@ struct Kernel<'a> {
 ///
 /// # Errors
 /// Those of the indexes and of writing.
-pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Result<()> {
+pub fn write<'a>(chosen: &'a [Chosen], views: &'a [View<'a>], out: &mut Tables<'_, 'a>) -> Result<()> {
     if out.has(Table::Kernels) {
         for (number, chosen) in chosen.iter().enumerate() {
-            out.push(Table::Kernels, 0, chosen.row(number, &views[number]))?;
+            out.push(Table::Kernels, 0, &chosen.row(number, &views[number]))?;
         }
     }
-    // What is known of placements is found in the order of addresses, if all of them are asked for.
-    let has_all = OF_CODE.iter().any(|table| out.has(*table));
-    let sweep = |(number, view)| (has_all && number < MOST_SWEPT).then(|| Sweep::of(view));
+    let has_code = OF_CODE.iter().any(|table| out.has(*table));
+    let sweep = |(number, view)| (has_code && number < MOST_SWEPT).then(|| Sweep::of(view));
     let sweeps: Vec<Option<Sweep>> = views.iter().enumerate().map(sweep).collect();
     let of_each = chosen.iter().zip(views).zip(&sweeps).enumerate();
-    let mut kernels: Vec<Kernel<'_>> = of_each
-        .map(|(number, ((chosen, view), sweep))| Kernel::new(number, chosen, view, sweep.as_ref(), out))
+    let mut kernels: Vec<Kernel<'_, '_>> = of_each
+        .map(|(number, ((chosen, view), sweep))| Kernel::new(number, chosen, view, sweep.as_ref()))
         .collect();
     let labels: Vec<String> = chosen.iter().map(|chosen| chosen.label.clone()).collect();
     write_code(&mut kernels, views, &labels, out).map_err(|e| named(chosen, e))?;
@@ -73,17 +75,18 @@ pub fn write(chosen: &[Chosen], views: &[View<'_>], out: &mut Tables<'_>) -> Res
 pub const BY_NAME: [Table; 4] = [Table::Functions, Table::Placements, Table::Arguments, Table::Calls];
 
 /// Writes the rows of some names of a kernel, given by their ranks, to those of the tables [`BY_NAME`] that `out` wants; and gives
-/// the number of placements. They are numbered from 0.
+/// the number of placements. They are numbered from 0. `sweep` is what is known of all of them.
 ///
 /// # Errors
 /// Those of the index and of writing.
-pub fn write_names(
-    chosen: &Chosen,
-    view: &View<'_>,
+pub fn write_names<'a>(
+    chosen: &'a Chosen,
+    view: &'a View<'a>,
+    sweep: Option<&Sweep>,
     names: Range<usize>,
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<i32> {
-    let mut kernel = Kernel::new(0, chosen, view, None, out);
+    let mut kernel = Kernel::new(0, chosen, view, sweep);
     let (mut facts, has_calls) = (CodeFacts::default(), out.has(Table::Calls));
     let write = || {
         for at in names {
@@ -100,11 +103,11 @@ pub fn write_names(
     write().map_err(|e| chosen.index.named(e))
 }
 
-fn write_code(
-    kernels: &mut [Kernel<'_>],
-    views: &[View<'_>],
+fn write_code<'a>(
+    kernels: &mut [Kernel<'a, '_>],
+    views: &'a [View<'a>],
     labels: &[String],
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
     let (has_code, has_calls) = (OF_CODE.iter().any(|table| out.has(*table)), out.has(Table::Calls));
     if !has_code && !has_calls {
@@ -112,7 +115,7 @@ fn write_code(
     }
     let mut facts = CodeFacts::default();
     let name_at = |kernel: usize, at: usize| {
-        let view: &View<'_> = &views[kernel];
+        let view = &views[kernel];
         view.names.get(at).map(|record| view.string(record.name))
     };
     by_name(kernels.len(), name_at, |name, having| {
@@ -129,18 +132,18 @@ fn write_code(
     })
 }
 
-fn write_members(
-    kernels: &[Kernel<'_>],
-    views: &[View<'_>],
+fn write_members<'a>(
+    kernels: &[Kernel<'a, '_>],
+    views: &'a [View<'a>],
     labels: &[String],
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
     if ![Table::Members, Table::MembersSince].iter().any(|table| out.has(*table)) {
         return Ok(());
     }
     let ends: Vec<usize> = views.iter().map(|view| lookup::all_named(view).end).collect();
     let name_at = |kernel: usize, at: usize| {
-        let view: &View<'_> = &views[kernel];
+        let view = &views[kernel];
         (at < ends[kernel]).then(|| view.types.get(at).map(|record| view.string(record.name)))?
     };
     let mut facts = Facts::default();
@@ -154,11 +157,11 @@ fn write_members(
     })
 }
 
-fn write_tracepoints(
-    kernels: &[Kernel<'_>],
-    views: &[View<'_>],
+fn write_tracepoints<'a>(
+    kernels: &[Kernel<'a, '_>],
+    views: &'a [View<'a>],
     labels: &[String],
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
     if ![Table::Tracepoints, Table::TracepointsSince].iter().any(|table| out.has(*table)) {
         return Ok(());
@@ -184,23 +187,17 @@ fn named(chosen: &[Chosen], error: probeidx::Error) -> probeidx::Error {
     }
 }
 
-impl<'a> Kernel<'a> {
+impl<'a, 'w> Kernel<'a, 'w> {
     /// A kernel before its first row, with what is known of all its placements.
-    fn new(
-        number: usize,
-        chosen: &Chosen,
-        view: &'a View<'a>,
-        sweep: Option<&'a Sweep>,
-        out: &Tables<'_>,
-    ) -> Self {
-        let wanted =
-            Wanted { no_values: !out.has(Table::Arguments), no_alternatives: true, ..Wanted::default() };
+    fn new(number: usize, chosen: &'a Chosen, view: &'a View<'a>, sweep: Option<&'w Sweep>) -> Self {
+        let wanted = Wanted { no_values: true, no_alternatives: true, ..Wanted::default() };
         Self {
             view,
             number,
-            label: chosen.label.clone(),
+            label: &chosen.label,
             partition: chosen.partition,
             describer: Describer::new(view, wanted, false).with(sweep),
+            values: Values::new(view),
             all: NameWalk::all(view),
             calls: Calls::new(view),
             next_placement: 0,
@@ -210,7 +207,7 @@ impl<'a> Kernel<'a> {
 
 impl Chosen {
     /// Its row in `kernels`.
-    fn row<'c>(&'c self, number: usize, view: &View<'c>) -> [Cell<'c>; 10] {
+    fn row<'a>(&'a self, number: usize, view: &View<'a>) -> [Cell<'a, 'a>; 10] {
         let id = &self.description.id;
         let release = self.description.release();
         let compiler = view.option(b"CC_VERSION_TEXT").unwrap_or_default();

@@ -12,11 +12,11 @@ use probeidx::query::types::c_declaration::variable;
 ///
 /// # Errors
 /// Those of writing.
-pub fn rows(
-    kernel: &Kernel<'_>,
-    found: &Tracepoint<'_>,
+pub fn rows<'a>(
+    kernel: &Kernel<'a, '_>,
+    found: &Tracepoint<'a>,
     facts: &mut Facts,
-    out: &mut Tables<'_>,
+    out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
     let view = kernel.view;
     let parameters: Vec<String> = found.parameters().map(|v| variable(view, v)).collect();
@@ -35,11 +35,11 @@ pub fn rows(
         ),
         None => Cell::Null,
     };
-    let (name, system) = (Cell::Text(found.name()), Cell::text(found.system()));
-    let module = Cell::text(found.module().unwrap_or_default());
+    let (name, system) = (Cell::Lasting(found.name()), Cell::lasting(found.system()));
+    let module = Cell::lasting(found.module().unwrap_or_default());
     if out.has(Table::Tracepoints) {
         let row = [
-            Cell::from(&*kernel.label),
+            Cell::from(kernel.label),
             name.clone(),
             system.clone(),
             module.clone(),
@@ -48,7 +48,7 @@ pub fn rows(
             parameters(),
             fields(),
         ];
-        out.push(Table::Tracepoints, kernel.partition, row)?;
+        out.push(Table::Tracepoints, kernel.partition, &row)?;
     }
     if out.has(Table::TracepointsSince) {
         facts.add(kernel.number, &[name, system, module, parameters(), fields()], None);

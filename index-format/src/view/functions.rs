@@ -1,7 +1,7 @@
 //! Functions, where they run, types, and the names of all.
 use super::{View, between, owned, table};
 use crate::calls::Calls;
-use crate::details::Details;
+use crate::details::{CallSite, Details};
 use crate::header::SectionName;
 use crate::id::{FunctionId, NameId, PlaceId, StrId, SymbolId, TypeId};
 use crate::lines::Rows;
@@ -101,6 +101,12 @@ impl<'a> View<'a> {
             0 => None,
             distance => id.get().checked_sub(distance).map(PlaceId::new),
         }
+    }
+    /// The placement that this one is inlined into, and the call: what [`details`](Self::details) has of them, in less time.
+    pub fn call(&self, id: PlaceId, place: PlaceRecord) -> Option<(PlaceId, CallSite)> {
+        let bytes = self.bytes(Part::PlaceDetails, self.place_details, place.details.get());
+        let (distance, call) = details::read_call(bytes)?;
+        Some((PlaceId::new(id.get().checked_sub(distance)?), call))
     }
     /// The members of a type.
     pub fn members(&self, type_id: TypeId) -> Table<'a, MemberRecord> {

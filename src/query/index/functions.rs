@@ -1,6 +1,7 @@
 //! Finds functions by pattern, and their placements.
 use crate::pattern::Pattern;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope};
+use probeidx_format::details::CallSite;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
 use probeidx_format::record::{
     FunctionRecord, NameRecord, ObjectRecord, PlaceRecord, RangeRecord, SymbolRecord,
@@ -199,6 +200,11 @@ impl<'a> Placed {
     pub fn outer(&self, view: &View<'a>) -> Option<Self> {
         let id = view.outer(self.id, self.record)?;
         Some(Self { id, record: view.places.get(id.index())? })
+    }
+    /// The placement into which it is inlined, and the call.
+    pub fn call(&self, view: &View<'a>) -> Option<(Self, CallSite)> {
+        let (id, call) = view.call(self.id, self.record)?;
+        Some((Self { id, record: view.places.get(id.index())? }, call))
     }
 }
 

@@ -248,7 +248,8 @@ fn resolve_in<'a>(
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     let coverage = Rc::new(Coverage::of(view, &describer.judge, object, own));
-    for placed in own.iter().filter(|p| functions::passes(spec.filter, p.is_inline(view))) {
+    let passes = |placed: &&Placed| functions::passes(spec.filter, placed.is_inline(view));
+    for placed in own.iter().filter(|p| spec.filter == Filter::Any || passes(p)) {
         let described = match spec.offset {
             None => describer.placement(object, *placed, Rc::clone(&coverage))?,
             // An offset counts from the entry of a function, and an inlined copy has none.

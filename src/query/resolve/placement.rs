@@ -98,6 +98,8 @@ pub struct Placement<'a> {
     pub address: u64,
     /// The address as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
+    /// What of the debug information has the address; `None` if only a symbol is known.
+    pub placed: Option<Placed>,
     /// The source line, if a line was requested.
     pub source: Option<Source<'a>>,
     /// The label or caller, if a place within a function was requested.
@@ -143,6 +145,8 @@ pub struct Describer<'a, 'w> {
     /// Judges which addresses can be probed.
     pub judge: Judge<'a, 'w>,
     values: Values<'a>,
+    /// The path of the program or shared library, if the index is of one.
+    process: Option<&'a [u8]>,
     wanted: Wanted<'w>,
     returns: bool,
 }
@@ -168,12 +172,12 @@ impl<'a, 'w> Describer<'a, 'w> {
     /// A describer for return probes, or for others.
     pub fn new(view: &'a View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
         let judge = Judge::new(view).over(wanted.running);
-        Self { view, judge, values: Values::new(view), wanted, returns }
+        Self { view, judge, values: Values::new(view), process: user_object::path(view), wanted, returns }
     }
 
     /// Takes from a sweep what it has of placements: for all of an index.
     pub fn with(self, sweep: Option<&'w Sweep>) -> Self {
-        Self { judge: self.judge.with(sweep), values: Values::for_all(self.view), ..self }
+        Self { judge: self.judge.with(sweep), ..self }
     }
 
     /// The placement at its entry.
@@ -265,7 +269,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         coverage: Option<Rc<Coverage>>,
     ) -> Option<Placement<'a>> {
         let view = self.view;
-        let process = user_object::path(view);
+        let process = self.process;
         let module = view.string(view.objects.get(object.index())?.name);
         let Known { section, held, uniqueness, anchor, verdicts } = known;
         let mut plain = Placement {
@@ -280,6 +284,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             section: section.map_or(&[], |s| view.string(s.name)),
             address: symbols::address_in(view, object, section, pc),
             pc,
+            placed: None,
             source: None,
             within: None,
             inlined_into: vec![],
@@ -332,6 +337,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let Some(mut place) = self.undescribed(object, pc, name, instance, known, coverage) else {
             return Ok(None);
         };
+        place.placed = Some(placed);
         place.values = self.values(object, placed, pc)?;
         let view = self.view;
         place.file = view.string(function.file);
@@ -387,13 +393,9 @@ fn inline_calls<'a>(
     mut each: impl FnMut(Option<FunctionRecord>, InlineCall<'a>),
 ) {
     let mut files = None;
-    while let Some(outer) = placed.outer(view) {
+    while let Some((outer, CallSite { file, line, column })) = placed.call(view) {
         let function = functions::function(view, outer.record);
         let files = files.get_or_insert_with(|| view.unit_files(unit));
-        let CallSite { file, line, column } = view
-            .details(placed.id, placed.record)
-            .call
-            .unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
         let file = files.at(file as usize);
         let call = InlineCall {
             function: function.map_or(&[][..], |f| view.string(f.name)),

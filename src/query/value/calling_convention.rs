@@ -7,6 +7,7 @@ use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
+use probeidx_format::variables::Variable;
 use probeidx_format::{View, machine};
 
 /// Whether the debug information confirms where the convention puts a parameter.
@@ -69,18 +70,28 @@ fn stack_arguments(machine: u16) -> (i64, i64) {
 /// The parameters of an out-of-line function, with their positions among its variables. Empty for machines whose
 /// convention is not known. Cost: linear in the function's variables and their locations.
 pub fn parameters(view: &View<'_>, placed: Placed) -> Vec<(u32, Parameter)> {
-    let registers = machine::argument_registers(view.machine());
     let Some(function) = functions::function(view, placed.record) else { return vec![] };
+    let locations: Vec<(u32, Location<'_>)> =
+        view.details(placed.id, placed.record).items.outermost().collect();
+    let location = |position| locations.iter().find(|l| l.0 == position).map(|l| l.1);
+    parameters_of(view, placed, view.variables(function), location)
+}
+
+/// Like [`parameters`], given the function's variables and the location of each by its position.
+pub fn parameters_of<'a>(
+    view: &View<'a>,
+    placed: Placed,
+    variables: impl Iterator<Item = Variable>,
+    location: impl Fn(u32) -> Option<Location<'a>>,
+) -> Vec<(u32, Parameter)> {
+    let registers = machine::argument_registers(view.machine());
     let pc = placed.record.entry.get();
     let later = after_fentry(view, placed);
-    let mut locations: Vec<(u32, Location<'_>)> =
-        view.details(placed.id, placed.record).items.outermost().collect();
-    locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
     let word = i64::from(view.address_size());
     let (mut stack, frame_base) = stack_arguments(view.machine());
     let mut found = vec![];
-    let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
+    let parameters = (0u32..).zip(variables).filter(|(_, v)| v.parameter);
     for ((position, variable), number) in parameters.zip(1..) {
         if registers.is_empty() {
             break;
@@ -96,9 +107,8 @@ pub fn parameters(view: &View<'_>, placed: Placed) -> Vec<(u32, Parameter)> {
             // More than one register, or memory: parameters after this one are not counted.
             _ => break,
         };
-        let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
-        {
+        let at_entry = |l: Location<'a>| l.at_start(pc).or_else(|| l.at(later?));
+        let proof = match prove(location(position), slot, word, frame_base, at_entry) {
             // BTF has no locations, so that a missing one means nothing.
             Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,

@@ -4,6 +4,7 @@ pub(crate) mod dwarf_expr;
 pub mod fetch_arg;
 pub mod lifetime;
 mod location;
+mod lowered;
 pub mod nearest_location;
 pub mod plan;
 pub mod reader;

@@ -1,6 +1,7 @@
 //! Reads the values of a placement: its variables, and requested arguments.
 use super::calling_convention::{self, Parameter, Proof, Slot};
 use super::fetch_arg::{self, Target};
+use super::lowered::{Known, Lowered};
 use super::nearest_location;
 use super::plan::{At, Missing, Plan};
 use super::stap_visibility::after_fentry;
@@ -26,9 +27,26 @@ pub struct Values<'a> {
     view: &'a View<'a>,
     /// The names of types, each made once.
     spelled: FxHashMap<TypeId, Option<String>>,
-    /// The variables of the last function, for who asks about all placements of functions.
+    /// What was [listed](Self::list).
+    listed: Known,
+    /// The variables of the function whose placements are listed.
     last: Option<(FunctionId, Arc<[Variable]>)>,
-    is_for_all: bool,
+}
+
+/// A parameter as it is listed: what a [`ValueAt`] has, without owning it.
+pub struct Listed<'a, 'v> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// The type in SystemTap's spelling; `None` if it has none.
+    pub type_name: Option<&'v str>,
+    /// Whether a probe can read it.
+    pub state: State,
+    /// Where it is, or why it cannot be fetched.
+    pub location: Option<&'v str>,
+    /// What follows the `=` of the argument of kprobe_events that reads it.
+    pub fetch: Option<&'v str>,
+    /// The calling convention's location, at the entry of an out-of-line function.
+    pub parameter: Option<Parameter>,
 }
 
 /// Where values are read.
@@ -59,9 +77,23 @@ fn plan_at<'a>(view: &View<'a>, place: Place, is_entry: bool, found: &Found<'a>)
         Plan::of_variable(view, found.location, found.type_id, At { object: place.object, pc, is_entry })
     };
     match at(place.pc) {
-        Err(Missing::Elsewhere) => later(view, place).map_or(Err(Missing::Elsewhere), at),
+        Err(Missing::Elsewhere) if is_entry => later(view, place).map_or(Err(Missing::Elsewhere), at),
         plan => plan,
     }
+}
+
+/// Like [`plan_at`]; of a variable that BTF alone describes, it says why there is none.
+fn plan_or_why<'a>(
+    view: &View<'a>,
+    place: Place,
+    is_entry: bool,
+    found: &Found<'a>,
+) -> Result<Plan, Missing> {
+    plan_at(view, place, is_entry, found).map_err(|missing| match missing {
+        Missing::OptimizedOut => provenance::unplaced(view, place.object, place.placed, found)
+            .map_or(Missing::OptimizedOut, Missing::Unsupported),
+        missing => missing,
+    })
 }
 
 /// The address after the call to `__fentry__`, if the place is an entry.
@@ -77,21 +109,12 @@ fn is_at_entry(view: &View<'_>, place: Place) -> bool {
 impl<'a> Values<'a> {
     /// A reader with an empty cache.
     pub fn new(view: &'a View<'a>) -> Self {
-        Self { view, spelled: FxHashMap::default(), last: None, is_for_all: false }
-    }
-
-    /// A reader for all placements of functions, one function after another: the variables of each are read once.
-    pub fn for_all(view: &'a View<'a>) -> Self {
-        Self { is_for_all: true, ..Self::new(view) }
+        Self { view, spelled: FxHashMap::default(), listed: Known::default(), last: None }
     }
 
     /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
     pub fn variables(&mut self, place: Place, with_locals: bool) -> Vec<ValueAt> {
-        let in_scope = match self.variables_of(place.placed) {
-            Some(all) => in_scope_of(self.view, place.placed, place.pc, all),
-            None => in_scope(self.view, place.placed, place.pc),
-        };
-        let mut scope: Vec<Found<'a>> = in_scope.collect();
+        let mut scope: Vec<Found<'a>> = in_scope(self.view, place.placed, place.pc).collect();
         scope.retain(|f| f.is_parameter || with_locals);
         scope.sort_by_key(|f| !f.is_parameter);
         let parameters = self.parameters(place);
@@ -110,11 +133,52 @@ impl<'a> Values<'a> {
         values
     }
 
-    /// The variables of the placement's function, if they are kept.
-    fn variables_of(&mut self, placed: Placed) -> Option<Arc<[Variable]>> {
-        if !self.is_for_all {
-            return None;
+    /// Calls `each` with the parameters in scope, in the order of [`variables`](Self::variables), and as they are there if it is
+    /// not a return: for who lists those of all placements, function by function. Variables are read once for each function, and
+    /// texts are made once for all that have the same.
+    ///
+    /// # Errors
+    /// Any that `each` returns.
+    pub fn list(&mut self, place: Place, mut each: impl FnMut(Listed<'a, '_>) -> Result<()>) -> Result<()> {
+        let (view, Place { object, placed, pc, .. }) = (self.view, place);
+        let Some(all) = self.variables_of(placed) else { return Ok(()) };
+        if !all.iter().any(|variable| variable.parameter) {
+            return Ok(());
         }
+        let scope = in_scope_of(view, placed, pc, Arc::clone(&all)).filter(|found| found.is_parameter);
+        let outer = placed.outer(view);
+        let outermost = outer.map_or(placed, |outer| functions::root(view, outer));
+        let is_entry = outermost.record.entry.get() == pc;
+        let parameters = match outer {
+            None if is_entry => {
+                let there: Vec<_> = scope.clone().map(|found| (found.position, found.location)).collect();
+                let location = |at| there.iter().find(|(position, _)| *position == at).map(|found| found.1);
+                calling_convention::parameters_of(view, placed, all.iter().copied(), location)
+            }
+            _ => vec![],
+        };
+        for found in scope {
+            let type_name = match found.type_id {
+                Some(id) => self.spelled.entry(id).or_insert_with(|| spell(view, id)).as_deref(),
+                None => None,
+            };
+            let plan = plan_or_why(view, place, is_entry, &found);
+            let mut other = None;
+            let text = self.listed.of(Target { view, object, pc }, plan, &mut other);
+            each(Listed {
+                name: view.string(found.name),
+                type_name,
+                state: text.state,
+                location: text.location.as_deref(),
+                fetch: text.fetch.as_deref(),
+                parameter: parameters.iter().find(|p| p.0 == found.position).map(|p| p.1),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The variables of the placement's function.
+    fn variables_of(&mut self, placed: Placed) -> Option<Arc<[Variable]>> {
         let id = placed.record.function;
         match &self.last {
             Some((known, variables)) if *known == id => Some(Arc::clone(variables)),
@@ -279,15 +343,11 @@ impl<'a> Values<'a> {
     ) -> ValueAt {
         let type_name = if argument.is_some() { None } else { self.spelled(found.type_id) };
         let view = self.view;
-        let plan = plan_at(view, place, is_entry, found);
+        let plan = plan_or_why(view, place, is_entry, found);
         let name = || String::from_utf8_lossy(view.string(found.name));
         // Registers and memory may have changed by the time the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
-            Err(Missing::OptimizedOut) => {
-                let why = provenance::unplaced(view, place.object, place.placed, found);
-                Err(why.map_or(Missing::OptimizedOut, Missing::Unsupported))
-            }
             plan => plan,
         };
         let (state, location, fetch, plan) = match plan {
@@ -297,9 +357,10 @@ impl<'a> Values<'a> {
                 let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name());
                 (state, location, fetch, Some(plan))
             }
-            Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
-            Err(Missing::OptimizedOut) => (State::OptimizedOut, None, None, None),
-            Err(Missing::Unsupported(why)) => (State::Unsupported, Some(why), None, None),
+            Err(missing) => {
+                let Lowered { state, location, .. } = missing.into();
+                (state, location, None, None)
+            }
         };
         let role = if found.is_parameter { Role::Parameter } else { Role::Local };
         let with_line = place.with_lines;

@@ -67,7 +67,11 @@ impl Coverage {
         let mut callers: Vec<(u32, FunctionId)> = vec![];
         for place in places {
             let (pc, outer) = (place.record.entry.get(), place.outer(view));
-            if outer.is_some_and(|outer| is_within_own(view, *place, outer)) {
+            let is_nested = match judge.swept(place.id) {
+                Some(known) => known.is_nested,
+                None => outer.is_some_and(|outer| is_within_own(view, *place, outer)),
+            };
+            if is_nested {
                 continue;
             }
             callers.extend(outer.map(|outer| (pc, outer.record.function)));
@@ -125,9 +129,7 @@ impl Coverage {
         }
         let reached = if is_inline { &mut self.inline } else { &mut self.out_of_line };
         reached.add(verdicts.any_address());
-        let so_far = self.by;
-        self.by = verdicts
-            .map(|(mechanism, verdict)| so_far.get(mechanism).unwrap_or(0) + u32::from(verdict.is_ok()));
+        self.by = self.by.join(&verdicts.by, |count, verdict| count + u32::from(verdict.is_ok()));
     }
 
     /// The number of distinct addresses at which the function runs.

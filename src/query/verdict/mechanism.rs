@@ -51,7 +51,7 @@ impl Mechanism {
 /// A value for each mechanism that reaches an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByMechanism<T> {
-    mechanisms: &'static [Mechanism],
+    is_user: bool,
     /// In the order of [`Mechanism::reaching`]; the rest is unused.
     values: [T; Mechanism::MOST],
 }
@@ -59,18 +59,26 @@ pub struct ByMechanism<T> {
 impl<T: Copy + Default> ByMechanism<T> {
     /// Computes the value of each mechanism for kernel code, or for programs and shared libraries.
     pub fn new(is_user: bool, value: impl Fn(Mechanism) -> T) -> Self {
-        let mechanisms = Mechanism::reaching(is_user);
-        Self::in_order(mechanisms, mechanisms.iter().map(|mechanism| value(*mechanism)))
+        Self::in_order(is_user, Mechanism::reaching(is_user).iter().map(|mechanism| value(*mechanism)))
     }
     /// Maps each value.
     pub fn map<U: Copy + Default>(&self, value: impl Fn((Mechanism, T)) -> U) -> ByMechanism<U> {
-        ByMechanism::in_order(self.mechanisms, self.iter().map(value))
+        ByMechanism::in_order(self.is_user, self.iter().map(value))
     }
-    /// Takes the value of each of these mechanisms.
-    fn in_order(mechanisms: &'static [Mechanism], each: impl Iterator<Item = T>) -> Self {
+    /// Joins the values of each mechanism that reaches the same object.
+    pub fn join<U: Copy, V: Copy + Default>(
+        &self,
+        other: &ByMechanism<U>,
+        join: impl Fn(T, U) -> V,
+    ) -> ByMechanism<V> {
+        let both = Mechanism::reaching(other.is_user).iter().zip(self.values.iter().zip(&other.values));
+        ByMechanism::in_order(other.is_user, both.map(|(_, (one, other))| join(*one, *other)))
+    }
+    /// Takes the value of each of the mechanisms.
+    fn in_order(is_user: bool, each: impl Iterator<Item = T>) -> Self {
         let mut values = [T::default(); Mechanism::MOST];
         values.iter_mut().zip(each).for_each(|(to, value)| *to = value);
-        Self { mechanisms, values }
+        Self { is_user, values }
     }
     /// The value of a mechanism; `None` if it does not reach the object.
     pub fn get(&self, mechanism: Mechanism) -> Option<T> {
@@ -78,7 +86,7 @@ impl<T: Copy + Default> ByMechanism<T> {
     }
     /// The values in the order of [`Mechanism::reaching`].
     pub fn iter(&self) -> impl Iterator<Item = (Mechanism, T)> + use<T> {
-        self.mechanisms.iter().copied().zip(self.values)
+        Mechanism::reaching(self.is_user).iter().copied().zip(self.values)
     }
     /// The value of the mechanism that accepts any address: kprobes, or uprobes.
     pub fn any_address(&self) -> T {
@@ -86,11 +94,11 @@ impl<T: Copy + Default> ByMechanism<T> {
     }
     /// The value of the mechanism behind a tracefs definition of a probe or a return probe.
     pub fn definition(&self, is_return: bool) -> T {
-        let mechanism = match (self.mechanisms[0], is_return) {
-            (Mechanism::Uprobe, false) => Mechanism::Uprobe,
-            (Mechanism::Uprobe, true) => Mechanism::Uretprobe,
-            (_, false) => Mechanism::KprobeEvents,
-            (_, true) => Mechanism::Kretprobe,
+        let mechanism = match (self.is_user, is_return) {
+            (true, false) => Mechanism::Uprobe,
+            (true, true) => Mechanism::Uretprobe,
+            (false, false) => Mechanism::KprobeEvents,
+            (false, true) => Mechanism::Kretprobe,
         };
         self.get(mechanism).unwrap_or_default()
     }

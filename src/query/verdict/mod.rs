@@ -27,7 +27,7 @@ use probeidx_format::record::{
 };
 use probeidx_format::{View, machine};
 use reason::Reason;
-use sweep::Sweep;
+use sweep::{Sweep, Swept};
 use unknown::Unknown;
 
 /// Whether a mechanism accepts an address.
@@ -192,6 +192,11 @@ impl<'a, 'l> Judge<'a, 'l> {
         self.judged(object, pc, is_inline).0
     }
 
+    /// What is known of a placement, if all were judged.
+    fn swept(&self, place: PlaceId) -> Option<&'l Swept> {
+        self.sweep?.swept(place)
+    }
+
     /// The verdicts on the entry of a placement, and what [`is_running`](Self::is_running) says.
     pub(super) fn of_place(
         &self,
@@ -200,8 +205,10 @@ impl<'a, 'l> Judge<'a, 'l> {
         pc: u32,
         is_inline: bool,
     ) -> (Verdicts, bool) {
-        let known = self.sweep.and_then(|sweep| sweep.verdicts(place));
-        known.unwrap_or_else(|| self.judged(object, pc, is_inline))
+        match self.swept(place) {
+            Some(known) => (known.verdicts, known.is_running),
+            None => self.judged(object, pc, is_inline),
+        }
     }
 
     /// The verdicts on an address, and what [`is_running`](Self::is_running) says.

@@ -9,14 +9,36 @@ use probeidx_format::id::{ObjectId, PlaceId, SymbolId};
 use probeidx_format::record::SectionRecord;
 
 /// The placements of an index, without a running kernel. Memory: five bytes each, and sixteen for each
-/// symbol with some.
+/// symbol with some; of a symbol whose name is not unique, 32 more.
 pub struct Sweep {
     /// By placement: the position in `spots`, or [`NONE`].
     spots_of: Vec<u32>,
     /// By placement: the position in `verdicts`, or [`MOST`].
     verdicts_of: Vec<u8>,
     spots: Vec<Spot>,
-    verdicts: Vec<(Verdicts, bool)>,
+    verdicts: Vec<Swept>,
+    /// Names that are not unique, the first where no symbol is.
+    ambiguous: Vec<Uniqueness>,
+}
+
+/// How a placement was judged.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Swept {
+    /// The verdicts on its entry.
+    pub verdicts: Verdicts,
+    /// Whether its code runs.
+    pub is_running: bool,
+    /// Whether it lies within another placement of the same function.
+    pub is_nested: bool,
+}
+
+/// A placement with an address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    pc: u32,
+    is_inline: bool,
+    is_nested: bool,
+    place: u32,
 }
 
 /// What addresses that lie behind the same symbols have in common.
@@ -28,8 +50,8 @@ struct Spot {
     held: u32,
     /// The symbol of their anchors, or [`NONE`].
     anchor: u32,
-    /// Whether the name of the symbol that holds them is unique.
-    is_unique: bool,
+    /// The position in `ambiguous` of the name of the symbol that holds them, or [`NONE`] if it is unique.
+    ambiguous: u32,
 }
 
 /// What is known of the address of a placement.
@@ -60,18 +82,16 @@ impl Sweep {
             verdicts_of: vec![MOST; view.places.len()],
             spots: vec![],
             verdicts: vec![],
+            ambiguous: vec![Uniqueness::default()],
         };
+        let declarations = declarations(view);
         let mut entries = vec![];
         for object in view.object_ids() {
             if view.is_user(object) || symbols::has_names_only(view, object) {
                 continue;
             }
             entries.clear();
-            entries.extend(view.places_of(object).filter_map(|at| {
-                let record = view.places.get(at).filter(|record| record.entry.get() != 0)?;
-                let placed = Placed { id: PlaceId::new(at as u32), record };
-                Some((record.entry.get(), placed.is_inline(view), at as u32))
-            }));
+            read_entries(view, object, &declarations, &mut entries);
             entries.sort_unstable();
             sweep.add(view, &judge, object, &entries);
         }
@@ -81,17 +101,13 @@ impl Sweep {
     /// What is known of the entry of a placement; `None` if it was left out.
     pub fn known<'a>(&self, view: &View<'a>, object: ObjectId, placed: Placed) -> Option<Known<'a>> {
         let spot = self.spots.get(*self.spots_of.get(placed.id.index())? as usize)?;
-        let (verdicts, _) = self.verdicts(placed.id)?;
+        let verdicts = self.swept(placed.id)?.verdicts;
         let pc = placed.record.entry.get();
         let symbol = |at: u32| functions::symbol(view, SymbolId::new(at));
         let held = symbol(spot.held)
             .and_then(|record| Some(Held { offset: pc.checked_sub(record.pc.get())?, record }));
-        let uniqueness = match (held, spot.is_unique) {
-            (_, true) => Uniqueness { unique: true, collides_with: vec![] },
-            (held, false) => {
-                held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default()
-            }
-        };
+        let unique = || Uniqueness { unique: true, collides_with: vec![] };
+        let uniqueness = self.ambiguous.get(spot.ambiguous as usize).map_or_else(unique, Uniqueness::clone);
         let probed = pc.saturating_add(verdicts.shift);
         let anchor = match symbol(spot.anchor) {
             Some(record) => symbols::anchor_at(view, object, record, probed),
@@ -102,19 +118,13 @@ impl Sweep {
         Some(Known { section, held, uniqueness, anchor, verdicts })
     }
 
-    /// The verdicts on the entry of a placement, and whether its code runs.
-    pub(super) fn verdicts(&self, place: PlaceId) -> Option<(Verdicts, bool)> {
-        self.verdicts.get(usize::from(*self.verdicts_of.get(place.index())?)).copied()
+    /// How a placement was judged; `None` if it was left out.
+    pub(super) fn swept(&self, place: PlaceId) -> Option<&Swept> {
+        self.verdicts.get(usize::from(*self.verdicts_of.get(place.index())?))
     }
 
     /// Adds the placements of an object, which are in the order of their addresses.
-    fn add(
-        &mut self,
-        view: &View<'_>,
-        judge: &Judge<'_, '_>,
-        object: ObjectId,
-        entries: &[(u32, bool, u32)],
-    ) {
+    fn add(&mut self, view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, entries: &[Entry]) {
         let text = (Some(object) == kernel(view)).then(|| symbols::text(view, object)).flatten();
         let is_module = Some(object) != kernel(view);
         let (all, sections) = (view.symbols_of(object), view.sections_of(object));
@@ -125,7 +135,15 @@ impl Sweep {
         // What the spot of the address before depends on.
         let mut last = None;
         let mut section_at = NONE;
-        for (pc, is_inline, place) in entries {
+        // The entry before, and the number of its verdicts.
+        let mut before = (None, MOST);
+        for Entry { pc, is_inline, is_nested, place } in entries {
+            let entry = Some((pc, is_inline, is_nested));
+            if before.0 == entry {
+                self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
+                self.verdicts_of[*place as usize] = before.1;
+                continue;
+            }
             while walk.next_if(|start| start <= pc).is_some() {
                 after += 1;
             }
@@ -136,19 +154,22 @@ impl Sweep {
             }
             let section = sections.get(section_at as usize);
             let held = section.and_then(|s| symbols::held_behind(view, object, s, *pc, after));
-            let judged = judge.judged_in(object, *pc, *is_inline, section, held);
+            let (verdicts, is_running) = judge.judged_in(object, *pc, *is_inline, section, held);
+            let judged = Swept { verdicts, is_running, is_nested: *is_nested };
             // Behind `endbr64` there may be another symbol.
-            let probed = pc.saturating_add(judged.0.shift);
+            let probed = pc.saturating_add(verdicts.shift);
             let key = (section_at, after, walk.peek().is_some_and(|next| *next <= probed));
             if last != Some(key) {
                 last = Some(key);
                 let anchor = section.filter(|_| is_module && !key.2);
                 let anchor = anchor.and_then(|s| symbols::anchor_behind(view, object, s, after));
+                let uniqueness = held.map(|h| symbols::uniqueness(view, object, h.record.name));
+                let ambiguous = self.number_of(uniqueness.unwrap_or_default());
                 self.spots.push(Spot {
                     section: section_at,
                     held: position(held.and_then(|_| symbols::printed_behind(view, object, after))),
                     anchor: text.map_or_else(|| position(anchor), SymbolId::get),
-                    is_unique: held.is_some_and(|h| symbols::uniqueness(view, object, h.record.name).unique),
+                    ambiguous,
                 });
             }
             self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
@@ -158,6 +179,52 @@ impl Sweep {
                 self.verdicts.push(judged);
             }
             self.verdicts_of[*place as usize] = number as u8;
+            before = (entry, number as u8);
+        }
+    }
+
+    /// The position of a name that is not unique.
+    fn number_of(&mut self, name: Uniqueness) -> u32 {
+        match name {
+            Uniqueness { unique: true, .. } => NONE,
+            name if name == Uniqueness::default() => 0,
+            name => {
+                self.ambiguous.push(name);
+                (self.ambiguous.len() - 1) as u32
+            }
+        }
+    }
+}
+
+/// For each function, a number that those of the same declaration have: they differ only in their variables, and follow each other.
+fn declarations(view: &View<'_>) -> Vec<u32> {
+    let mut numbers = Vec::with_capacity(view.functions.len());
+    let (mut number, mut last) = (0, None);
+    for function in view.functions {
+        let declared = Some((function.name, function.file, function.line.get()));
+        number += u32::from(declared != last);
+        last = declared;
+        numbers.push(number);
+    }
+    numbers
+}
+
+/// Appends the placements of an object that have an address, in their order.
+fn read_entries(view: &View<'_>, object: ObjectId, declarations: &[u32], entries: &mut Vec<Entry>) {
+    let all = view.places_of(object);
+    // Of each placement, the position of the one before it that it is inlined into, and its declaration.
+    let mut seen: Vec<(usize, u32)> = Vec::with_capacity(all.len());
+    for (at, record) in all.clone().zip(view.places.part(all.clone())) {
+        let outer = view.outer(PlaceId::new(at as u32), record);
+        let position = |outer: PlaceId| outer.index().checked_sub(all.start);
+        let own = declarations.get(record.function.index()).copied().unwrap_or(NONE);
+        let first = outer.and_then(position).unwrap_or(usize::MAX);
+        let mut outwards = std::iter::successors(seen.get(first), |(outer, _)| seen.get(*outer));
+        let is_nested = outwards.any(|(_, declaration)| *declaration == own);
+        seen.push((first, own));
+        if record.entry.get() != 0 {
+            let (pc, is_inline, place) = (record.entry.get(), outer.is_some(), at as u32);
+            entries.push(Entry { pc, is_inline, is_nested, place });
         }
     }
 }

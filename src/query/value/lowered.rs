@@ -1,0 +1,87 @@
+//! Plans as texts, each made once for all values that are read alike: for who lists those of all placements.
+use super::State;
+use super::fetch_arg::Target;
+use super::plan::{Missing, Op, Plan};
+use probeidx_format::id::TypeId;
+use rustc_hash::FxHashMap;
+
+/// What is printed of a value.
+pub(super) struct Lowered {
+    /// Whether a probe can read it.
+    pub state: State,
+    /// Where it is, or why it cannot be fetched.
+    pub location: Option<String>,
+    /// What follows the `=` of the fetch argument that reads it.
+    pub fetch: Option<String>,
+}
+
+impl Lowered {
+    /// The texts of a plan.
+    pub fn of(target: Target<'_>, plan: &Plan) -> Self {
+        let place = target.place(plan);
+        let fetch = target.body_behind([""; 2], plan, None, &place);
+        let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
+        match place {
+            Ok(text) => Self { state, location: Some(text), fetch: fetch.ok() },
+            Err(why) => Self { state: State::Unsupported, location: Some(why), fetch: None },
+        }
+    }
+}
+
+impl From<Missing> for Lowered {
+    fn from(missing: Missing) -> Self {
+        let (state, location) = match missing {
+            Missing::Elsewhere => (State::Elsewhere, None),
+            Missing::OptimizedOut => (State::OptimizedOut, None),
+            Missing::Unsupported(why) => (State::Unsupported, Some(why)),
+        };
+        Self { state, location, fetch: None }
+    }
+}
+
+/// The texts of plans that start at a register: they are the same at every address.
+#[derive(Default)]
+pub(super) struct Known(FxHashMap<Key, Lowered>);
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    register: u8,
+    distance: Option<i64>,
+    in_memory: bool,
+    type_id: Option<TypeId>,
+}
+
+impl Known {
+    /// The texts of a plan, which stand in `other` if they are not kept.
+    pub fn of<'k>(
+        &'k mut self,
+        target: Target<'_>,
+        plan: Result<Plan, Missing>,
+        other: &'k mut Option<Lowered>,
+    ) -> &'k Lowered {
+        match plan {
+            Err(missing) => other.insert(missing.into()),
+            Ok(plan) => match Key::of(&plan) {
+                Some(key) => self.0.entry(key).or_insert_with(|| Lowered::of(target, &plan)),
+                None => other.insert(Lowered::of(target, &plan)),
+            },
+        }
+    }
+}
+
+impl Key {
+    /// The key of a plan; `None` if its texts may depend on the address, or if few are like it.
+    fn of(plan: &Plan) -> Option<Self> {
+        let Plan { ops, in_memory, type_id, is_pointer: false, bits: None, pieces, user_from: None } = plan
+        else {
+            return None;
+        };
+        let (register, distance) = match ops[..] {
+            _ if !pieces.is_empty() => return None,
+            [Op::Register(register)] => (register, None),
+            [Op::Register(register), Op::Add(distance)] => (register, Some(distance)),
+            _ => return None,
+        };
+        Some(Self { register, distance, in_memory: *in_memory, type_id: *type_id })
+    }
+}
