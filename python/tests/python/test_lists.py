@@ -70,8 +70,9 @@ def test_tapset(tmp_path: Path) -> None:
     tapset = tmp_path / "tapset"
     tapset.mkdir()
     text = "/**\n * probe own.submit - a request\n */\nprobe own.submit = kernel.function(\"submit\") { own_flags = $flags }\n"
-    text += "probe _own.hidden = own.submit {}\nfunction own_twice:long(x:long) { return x * 2 }\n@define own_one %( 1 %)\n"
+    text += "probe _own.hidden = own.submit {}\nfunction own_twice:long(x:long) { return x * 2 }\n"
     (tapset / "own.stp").write_text(text)
+    (tapset / "own.stpm").write_text("@define own_one %( 1 %)\n")
     vmlinux = os.environ["PROBEIDX_VMLINUX"].split(":")[0]
     own = Told(tmp_path / "db", RELEASES[0])
     assert own.run("build", vmlinux, "--tapset", str(tapset)).returncode == 0
@@ -86,7 +87,7 @@ def test_tapset(tmp_path: Path) -> None:
     ]:
         answers = index.tapset(*patterns, what=what)
         assert dicts(answers) == own.json("tapset", *patterns, *option) and answers, (patterns, what)
-        assert all(Path(answer.file).name == "own.stp" and answer.line > 0 for answer in answers)
+        assert all(Path(answer.file).stem == "own" and answer.line > 0 for answer in answers)
     assert dicts(index.tapset(all=True)) == own.json("tapset", "--all")
     [alias] = index.tapset("own.submit")
     assert alias.names == ["own.submit"] and alias.comment and "here" in alias.to_dict()

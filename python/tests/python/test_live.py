@@ -74,7 +74,7 @@ def test_addresses(index: probeidx.Index, told: Told, live: probeidx.Live) -> No
     assert dicts(index.addr(running, live=live)) == expected == dicts(index.addr(running, kallsyms=kallsyms))
     assert expected == dicts(index.addr(running, base=TEXT)) and expected[0]["function"] == "submit"
     assert not index.addr(running)[0]
-    log = f"[    1.0] Call Trace:\n[    1.0]  [<{running[2:]}>] 0x0\n"
+    log = f"swapper 0 [000] 1.0: cycles:\n\t{running[2:]} [unknown] ([kernel.kallsyms])\n\n"
     for decoded, option in [
         (index.decode(log, live=live), ["--live", str(live.path)]),
         (index.decode(log, kallsyms=kallsyms), ["--kallsyms", str(kallsyms)]),
@@ -90,7 +90,7 @@ def test_another_kernel(index: probeidx.Index, told: Told, live: probeidx.Live, 
     other = Machine(tmp_path, "6.12.0-new").capture(db)
     for ask in (lambda: index.resolve("submit", live=other), lambda: index.addr(0, live=other)):
         with pytest.raises(probeidx.Error) as raised:
-            ask()  # type: ignore[no-untyped-call]
+            ask()
         assert raised.value.kind == "mismatch" and raised.value.path == str(other.path)
         assert str(raised.value) == told.error("resolve", "submit", "--live", str(other.path))
     # What it changes is kept for one index at a time.
