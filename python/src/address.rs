@@ -1,9 +1,12 @@
 //! What is at addresses, and in the frames of logs.
 use crate::failure::{Answer, usage};
 use crate::kernel::Kernel;
+use crate::live::Live;
 use crate::placement::html;
 use crate::record::{hash, position, record};
 use crate::to_python::to_python;
+use probeidx::cli::addr::loaded as given;
+use probeidx::cli::args;
 use probeidx::query::index::functions;
 use probeidx::query::index::has_build_id;
 use probeidx::query::runtime::address_map::Loaded;
@@ -19,6 +22,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyTuple};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Longer lines of a log are passed through unchanged, as by the command line.
@@ -53,20 +57,44 @@ pub fn written(addresses: &Bound<'_, PyTuple>) -> PyResult<Vec<String>> {
     addresses.iter().map(one).collect()
 }
 
+/// Where the kernel lies, if that is given.
+pub struct Moved<'l> {
+    /// The address of `_text`.
+    pub base: Option<u64>,
+    /// A copy of `/proc/kallsyms`.
+    pub kallsyms: Option<PathBuf>,
+    /// A capture.
+    pub live: Option<&'l Live>,
+}
+
+impl Moved<'_> {
+    fn loaded(self, kernel: &Arc<Kernel>) -> Answer<Option<Loaded>> {
+        match self {
+            Self { base: None, kallsyms: None, live: None } => Ok(None),
+            Self { base: None, kallsyms: None, live: Some(live) } => {
+                Ok(Some(live.over(kernel)?.loaded().clone()))
+            }
+            Self { base: Some(_), kallsyms: None, live: None } | Self { base: None, live: None, .. } => {
+                let Self { base, kallsyms, .. } = self;
+                kernel.ask(|view| Ok(Some(given(view, &args::Loaded { base, kallsyms, live: None })?)))
+            }
+            _ => Err(usage("base, kallsyms and live exclude each other", "give one of them")),
+        }
+    }
+}
+
 /// What is at each address.
 ///
 /// # Errors
 /// [`Failure`](crate::failure::Failure) of usage for what is no address.
-pub fn locations(kernel: &Kernel, addresses: &[String], base: Option<u64>) -> Answer<Locations> {
+pub fn locations(kernel: &Arc<Kernel>, addresses: &[String], moved: Moved<'_>) -> Answer<Locations> {
     if let Some(wrong) = addresses.iter().find(|text| address::parse(text.as_bytes()).is_none()) {
         let remedy = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
         return Err(usage(format!("'{wrong}' is no address"), remedy));
     }
+    let loaded = moved.loaded(kernel)?;
     kernel.ask(|view| {
-        let loaded = match base {
-            Some(base) => Loaded::at_base(view, base)?,
-            None => Loaded::moved_by(view, 0),
-        };
+        let loaded = loaded.unwrap_or_else(|| Loaded::moved_by(view, 0));
         let mut cursor = Cursor::new(view);
         let mut found = vec![];
         for text in addresses {
@@ -121,9 +149,9 @@ pub fn log_of(log: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 ///
 /// # Errors
 /// Those of the index; [`Failure`](crate::failure::Failure) of usage for a base that is none.
-pub fn decode(kernel: &Kernel, log: &[u8], base: Option<u64>) -> Answer<Decoded> {
+pub fn decode(kernel: &Arc<Kernel>, log: &[u8], moved: Moved<'_>) -> Answer<Decoded> {
+    let loaded = moved.loaded(kernel)?;
     kernel.ask(|view| {
-        let loaded = base.map(|base| Loaded::at_base(view, base)).transpose()?;
         let mut decoder = Decoder::new(view, loaded, &[]);
         let mut reader = Reader::default();
         let mut cursor = Cursor::new(view);

@@ -1,12 +1,17 @@
 //! `Index`: a kernel that is asked.
-use crate::address::{self, Decoded, Locations};
+use crate::address::{self, Decoded, Locations, Moved};
+use crate::callers::{self, Callers};
 use crate::checking::{self, Checked};
 use crate::compare::{self, Differences};
 use crate::failure::{Answer, ask, usage};
 use crate::kernel::Kernel;
+use crate::lines;
+use crate::live::Live;
+use crate::offers::{self, Offer, Refused};
 use crate::placement::{Placements, html, texts};
 use crate::places::Question;
 use crate::tables::Table;
+use crate::tapset::{self, Definition};
 use crate::types::{self, MemberAt, Type, User};
 use probeidx::Argument;
 use probeidx::answer;
@@ -78,7 +83,8 @@ impl Index {
             let parsed = texts.iter().map(|text| answer::parse(view, text));
             Ok(parsed.collect::<probeidx::Result<Vec<_>>>()?.concat())
         })?;
-        Ok(Question { kernel: Arc::clone(&self.kernel), texts, specs, arguments, locals, lines: true })
+        let kernel = Arc::clone(&self.kernel);
+        Ok(Question { kernel, texts, specs, arguments, locals, lines: true, live: None })
     }
 }
 
@@ -143,18 +149,20 @@ impl Index {
     }
 
     /// Every placement of a spec, with its verdicts, its anchor, and for each argument where it is readable. Without arguments all
-    /// parameters are told, and with ``locals`` the locals too.
+    /// parameters are told, and with ``locals`` the locals too. With ``live`` the answer is that of the kernel that was captured.
     ///
     /// Raises NotFound if nothing matches, or if no placement has one of the arguments.
-    #[pyo3(signature = (spec, *arguments, locals = false))]
+    #[pyo3(signature = (spec, *arguments, locals = false, live = None))]
     fn resolve(
         &self,
         py: Python<'_>,
         spec: String,
         arguments: &Bound<'_, PyTuple>,
         locals: bool,
+        live: Option<&Bound<'_, Live>>,
     ) -> PyResult<Placements> {
         let arguments = texts(arguments)?;
+        let live = live.map(Bound::get);
         ask(py, || {
             if arguments.len() > argument::MOST {
                 let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
@@ -162,8 +170,9 @@ impl Index {
             }
             let arguments = arguments.iter().map(|text| Argument::parse(text));
             let arguments = arguments.collect::<probeidx::Result<Vec<_>>>()?;
-            let pages = self.question(vec![spec.clone()], arguments, locals)?.ask()?;
-            Ok(Placements::new(spec, pages))
+            let live = live.map(|live| live.over(&self.kernel)).transpose()?;
+            let question = Question { live, ..self.question(vec![spec.clone()], arguments, locals)? };
+            Ok(Placements::new(spec, question.ask()?))
         })
     }
 
@@ -208,19 +217,51 @@ impl Index {
         })
     }
 
-    /// What is at each address: a number, ``symbol+0xoff``, ``module:symbol+off``. Numbers are link addresses of vmlinux, unless
-    /// ``base`` says where ``_text`` is.
-    #[pyo3(signature = (*addresses, base = None))]
-    fn addr(&self, py: Python<'_>, addresses: &Bound<'_, PyTuple>, base: Option<u64>) -> PyResult<Locations> {
-        let addresses = address::written(addresses)?;
-        ask(py, || address::locations(&self.kernel, &addresses, base))
+    /// The lines of functions or files that have code, in their order, each with the addresses at which it can be probed:
+    /// ``place.source`` is the line, ``place.best`` the address that is best. A spec is a function, a file, or either with lines:
+    /// ``vfs_read``, ``fs/read_write.c:440-480``.
+    fn lines(&self, py: Python<'_>, spec: String) -> PyResult<Placements> {
+        ask(py, || {
+            let pages = lines::lines(&self.kernel, &spec)?;
+            Ok(Placements::new(spec, pages))
+        })
     }
 
-    /// The frames of a log, with the functions and lines that they mean.
-    #[pyo3(signature = (log, *, base = None))]
-    fn decode(&self, py: Python<'_>, log: &Bound<'_, PyAny>, base: Option<u64>) -> PyResult<Decoded> {
+    /// Who reaches the functions of a name: through their entries, by calls and tail calls, or through inlined copies.
+    fn callers(&self, py: Python<'_>, spec: &str) -> PyResult<Callers> {
+        ask(py, || callers::callers(&self.kernel, spec))
+    }
+
+    /// What is at each address: a number, ``symbol+0xoff``, ``module:symbol+off``. Numbers are link addresses of vmlinux, unless
+    /// ``base`` says where ``_text`` is, ``kallsyms`` names a copy of ``/proc/kallsyms``, or ``live`` is a capture.
+    #[pyo3(signature = (*addresses, base = None, kallsyms = None, live = None))]
+    fn addr(
+        &self,
+        py: Python<'_>,
+        addresses: &Bound<'_, PyTuple>,
+        base: Option<u64>,
+        kallsyms: Option<PathBuf>,
+        live: Option<&Bound<'_, Live>>,
+    ) -> PyResult<Locations> {
+        let addresses = address::written(addresses)?;
+        let moved = Moved { base, kallsyms, live: live.map(Bound::get) };
+        ask(py, || address::locations(&self.kernel, &addresses, moved))
+    }
+
+    /// The frames of a log, with the functions and lines that they mean. ``base``, ``kallsyms`` and ``live`` are those of ``addr``, for
+    /// a log that does not say itself where the kernel was.
+    #[pyo3(signature = (log, *, base = None, kallsyms = None, live = None))]
+    fn decode(
+        &self,
+        py: Python<'_>,
+        log: &Bound<'_, PyAny>,
+        base: Option<u64>,
+        kallsyms: Option<PathBuf>,
+        live: Option<&Bound<'_, Live>>,
+    ) -> PyResult<Decoded> {
         let log = address::log_of(log)?;
-        ask(py, || address::decode(&self.kernel, &log, base))
+        let moved = Moved { base, kallsyms, live: live.map(Bound::get) };
+        ask(py, || address::decode(&self.kernel, &log, moved))
     }
 
     /// The layout of a struct, union, enum or typedef. If several files define the name differently, the first.
@@ -239,6 +280,32 @@ impl Index {
     /// The functions that take or return a type.
     fn users(&self, py: Python<'_>, name: &str) -> PyResult<Vec<User>> {
         ask(py, || types::users(&self.kernel, name))
+    }
+
+    /// What the kernel refuses to kprobes, as its own list has it: vmlinux, or modules by name, or ``all``.
+    #[pyo3(signature = (*modules, all = false))]
+    fn blacklist(&self, py: Python<'_>, modules: &Bound<'_, PyTuple>, all: bool) -> PyResult<Vec<Refused>> {
+        let modules = texts(modules)?;
+        ask(py, || offers::ranges(&self.kernel, &modules, all))
+    }
+    /// What the kernel offers to BPF programs: ``kfunc``, ``helper``, ``lsm``, ``iter``, ``struct_ops``, ``fmod_ret``, ``program``,
+    /// ``attach``, ``map``, or ``all``.
+    #[pyo3(signature = (kind = "all", pattern = "*"))]
+    fn bpf(&self, py: Python<'_>, kind: &str, pattern: &str) -> PyResult<Vec<Offer>> {
+        ask(py, || offers::offers(&self.kernel, kind, pattern))
+    }
+    /// What SystemTap's tapsets define: ``aliases``, ``functions`` or ``macros``, by name. An alias that is asked for by name is told
+    /// with what it means on this kernel. With ``all`` those too whose names begin with ``_``.
+    #[pyo3(signature = (*patterns, what = "aliases", all = false))]
+    fn tapset(
+        &self,
+        py: Python<'_>,
+        patterns: &Bound<'_, PyTuple>,
+        what: &str,
+        all: bool,
+    ) -> PyResult<Vec<Definition>> {
+        let patterns = texts(patterns)?;
+        ask(py, || tapset::definitions(&self.kernel, patterns, what, all))
     }
 
     /// Checks scripts, BPF objects, policies, tools of bcc and lists of probe points against this kernel.

@@ -14,17 +14,23 @@
 #![deny(unsafe_code)]
 mod address;
 mod building;
+mod callers;
 mod checking;
 mod compare;
 mod failure;
 mod index;
 mod kernel;
+mod lines;
 mod list;
+mod live;
+mod offers;
+mod pages;
 mod placement;
 mod places;
 mod record;
 mod store;
 mod tables;
+mod tapset;
 mod to_python;
 mod types;
 
@@ -38,11 +44,17 @@ mod _probeidx {
     #[pymodule_export]
     use crate::building::{Built, build};
     #[pymodule_export]
+    use crate::callers::{Caller, Callers, Site};
+    #[pymodule_export]
     use crate::checking::{Checked, Finding, Outcome};
     #[pymodule_export]
     use crate::compare::{Change, Difference, Differences, Fact, History, Home};
     #[pymodule_export]
     use crate::index::Index;
+    #[pymodule_export]
+    use crate::live::{Live, take};
+    #[pymodule_export]
+    use crate::offers::{Offer, Refused};
     #[pymodule_export]
     use crate::placement::{
         Alias, AliasLocal, Anchor, Call, Coverage, Elsewhere, Field, Instead, Passed, Placement, Placements,
@@ -52,6 +64,8 @@ mod _probeidx {
     use crate::store::{Store, main, open};
     #[pymodule_export]
     use crate::tables::Table;
+    #[pymodule_export]
+    use crate::tapset::Definition;
     #[pymodule_export]
     use crate::types::{Member, MemberAt, Type, User};
 

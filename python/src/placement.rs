@@ -1,6 +1,7 @@
 //! Placements as Python has them: the sequence, and what each consists of.
-use crate::failure::{Answer, ask, raised};
-use crate::places::{Found, Page, Pages, Place};
+use crate::failure::{Answer, ask};
+use crate::pages::{Page, Pages};
+use crate::places::{Found, Place};
 use crate::record::{hash, position, record};
 use crate::to_python::{Tree, to_python};
 use probeidx::render::steps::Step;
@@ -41,12 +42,7 @@ impl Placements {
         ask(py, || self.pages.length())
     }
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        match &*self.pages {
-            Pages::One(page) => Ok(!page.found.is_empty()),
-            // One that finds nothing is not made.
-            Pages::ByName(_) => Ok(true),
-        }
-        .map_err(|failure: crate::failure::Failure| raised(py, failure))
+        ask(py, || self.pages.is_any())
     }
     fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let length = self.__len__(py)?;
@@ -79,7 +75,7 @@ impl Placements {
             Pages::One(page) => (0..page.nowhere.len())
                 .map(|at| Placement { page: Arc::clone(page), at, is_nowhere: true })
                 .collect(),
-            Pages::ByName(_) => vec![],
+            Pages::Many(_) => vec![],
         }
     }
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -300,6 +296,16 @@ impl Placement {
     #[getter]
     fn lands(&self) -> Option<u64> {
         Some(self.code()?.lands?.0)
+    }
+    /// With a capture, whether its object is loaded in the running kernel.
+    #[getter]
+    fn loaded(&self) -> Option<bool> {
+        self.code()?.loaded
+    }
+    /// With a capture, its address in the running kernel; None if that is not known.
+    #[getter]
+    fn runtime_address(&self) -> Option<u64> {
+        Some(self.code()?.runtime_address?.0)
     }
     /// By mechanism, ``ok`` or the first reason that applies.
     #[getter]

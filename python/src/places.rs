@@ -6,11 +6,13 @@
 //! ```
 use crate::failure::{Answer, Failure};
 use crate::kernel::Kernel;
+use crate::pages::{Page, Pages, Source};
 use probeidx::answer::{Answer as Answered, Wanted, answers};
 use probeidx::cli::resolve::{is_known, no_variable};
 use probeidx::cli::why_not::why_not_with_names;
 use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
+use probeidx::query::runtime::overlay::Overlay;
 use probeidx::query::spec::{Filter, Point};
 use probeidx::query::systemtap::alias::At;
 use probeidx::render::{aliases, json, tracepoint};
@@ -19,7 +21,7 @@ use probeidx_format::View;
 use probeidx_format::id::NameId;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 /// What is asked.
 pub struct Question {
@@ -35,6 +37,8 @@ pub struct Question {
     pub locals: bool,
     /// Whether it is told where a variable can be read that cannot be here. `find` does not.
     pub lines: bool,
+    /// What a capture of the running kernel changes.
+    pub live: Option<Arc<Overlay<'static>>>,
 }
 
 /// A placement.
@@ -71,31 +75,10 @@ pub struct Nowhere {
     pub instance: &'static str,
 }
 
-/// Some placements.
-#[derive(Debug, Default)]
-pub struct Page {
-    /// In their order.
-    pub found: Vec<Found>,
-    /// The points of aliases that lead nowhere.
-    pub nowhere: Vec<Found>,
-}
-
-/// The placements of a question.
-pub enum Pages {
-    /// All of them.
-    One(Arc<Page>),
-    /// A page for each name that a pattern matches.
-    ByName(ByName),
-}
-
-/// Placements by name.
-pub struct ByName {
+/// Placements by name: a page for each name that a pattern matches.
+struct ByName {
     question: Question,
     names: Vec<NameId>,
-    /// The number of the first placement of each page, and that of all.
-    starts: OnceLock<Vec<usize>>,
-    /// The page that was read last.
-    last: Mutex<Option<(usize, Arc<Page>)>>,
 }
 
 impl Question {
@@ -116,20 +99,20 @@ impl Question {
                 && is_pattern(spec)
                 && let Some(walk) = NameWalk::of(view, spec)
             {
-                let pages = ByName {
-                    names: walk.names(view),
-                    question: self,
-                    starts: OnceLock::new(),
-                    last: Mutex::default(),
-                };
-                return pages.unless_empty(view);
+                return ByName { names: walk.names(view), question: self }.unless_empty(view);
             }
             self.whole(view).map(|page| Pages::One(Arc::new(page)))
         })
     }
 
     fn wanted(&self) -> Wanted<'_> {
-        Wanted { locals: self.locals, lines: self.lines, arguments: &self.arguments, ..Wanted::default() }
+        Wanted {
+            locals: self.locals,
+            lines: self.lines,
+            arguments: &self.arguments,
+            running: self.live.as_deref(),
+            ..Wanted::default()
+        }
     }
 
     fn whole(&self, view: &View<'_>) -> Answer<Page> {
@@ -177,7 +160,8 @@ impl Question {
 }
 
 impl Found {
-    fn of(view: &View<'_>, release: &str, answer: Answered<'_, '_>) -> Self {
+    /// What an answer says.
+    pub fn of(view: &View<'_>, release: &str, answer: Answered<'_, '_>) -> Self {
         let code = |placement: &_, filter| {
             Place::Code(Box::new(json::object(view, release.to_owned(), placement, filter)))
         };
@@ -226,7 +210,7 @@ impl ByName {
             }
             Ok(false)
         })?;
-        if is_any { Ok(Pages::ByName(self)) } else { Err(self.question.nothing()?) }
+        if is_any { Ok(Pages::of(self)) } else { Err(self.question.nothing()?) }
     }
 
     fn walk<'a, T>(
@@ -242,16 +226,15 @@ impl ByName {
         let mut describer = Describer::new(view, wanted, spec.point.filter() == Filter::Return);
         Ok(with(&mut walk, &mut describer)?)
     }
+}
 
-    /// Describes the placements of a name.
-    fn page(&self, at: usize) -> Answer<Arc<Page>> {
-        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, page)) = &*last()
-            && *known == at
-        {
-            return Ok(Arc::clone(page));
-        }
-        let page = self.question.kernel.ask(|view| {
+impl Source for ByName {
+    fn pages(&self) -> usize {
+        self.names.len()
+    }
+
+    fn page(&self, at: usize) -> Answer<Page> {
+        self.question.kernel.ask(|view| {
             self.walk(view, false, |walk, describer| {
                 let mut page = Page::default();
                 walk.of_name(view, self.names[at], describer, |placement, filter| {
@@ -261,77 +244,23 @@ impl ByName {
                 })?;
                 Ok(page)
             })
-        })?;
-        let page = Arc::new(page);
-        *last() = Some((at, Arc::clone(&page)));
-        Ok(page)
+        })
     }
 
-    fn starts(&self) -> Answer<&[usize]> {
-        if let Some(starts) = self.starts.get() {
-            return Ok(starts);
-        }
-        let starts = self.question.kernel.ask(|view| {
+    fn lengths(&self) -> Answer<Vec<usize>> {
+        self.question.kernel.ask(|view| {
             self.walk(view, true, |walk, describer| {
-                let mut starts = vec![0];
-                let mut count = 0;
+                let mut lengths = vec![];
                 for name in &self.names {
+                    let mut length = 0;
                     walk.of_name(view, *name, describer, |_, _| {
-                        count += 1;
+                        length += 1;
                         Ok(())
                     })?;
-                    starts.push(count);
+                    lengths.push(length);
                 }
-                Ok(starts)
+                Ok(lengths)
             })
-        })?;
-        Ok(self.starts.get_or_init(|| starts))
-    }
-}
-
-impl Pages {
-    /// The number of placements. Cost: none, or of a wildcard, once, what it takes to find each.
-    ///
-    /// # Errors
-    /// Those of the library.
-    pub fn length(&self) -> Answer<usize> {
-        match self {
-            Self::One(page) => Ok(page.found.len()),
-            Self::ByName(pages) => Ok(pages.starts()?.last().copied().unwrap_or(0)),
-        }
-    }
-
-    /// How many pages there are.
-    pub fn pages(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::ByName(pages) => pages.names.len(),
-        }
-    }
-
-    /// A page. Cost: describes its placements, unless it is the one that was read last.
-    ///
-    /// # Errors
-    /// Those of the library.
-    pub fn page(&self, at: usize) -> Answer<Arc<Page>> {
-        match self {
-            Self::One(page) => Ok(Arc::clone(page)),
-            Self::ByName(pages) => pages.page(at),
-        }
-    }
-
-    /// The page of a placement, and its number there.
-    ///
-    /// # Errors
-    /// Those of the library.
-    pub fn at(&self, position: usize) -> Answer<(Arc<Page>, usize)> {
-        match self {
-            Self::One(page) => Ok((Arc::clone(page), position)),
-            Self::ByName(pages) => {
-                let starts = pages.starts()?;
-                let page = starts.partition_point(|start| *start <= position).saturating_sub(1);
-                Ok((pages.page(page)?, position - starts[page]))
-            }
-        }
+        })
     }
 }

@@ -23,7 +23,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
         let index = config.open(&path)?;
         let view = &index.view()?;
         let release = String::from_utf8_lossy(view.release());
-        for scope in scopes(args)? {
+        for scope in scopes(&args.modules, args.all)? {
             let asked = Scope::new(view, &scope);
             warn_of_gaps(view, &asked, config);
             for range in blacklist::refused(view, &asked) {
@@ -55,9 +55,13 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
 }
 
-fn scopes(args: &Blacklist) -> Result<Vec<ModuleScope>> {
-    match &args.modules[..] {
-        [] if args.all => Ok(vec![ModuleScope::Any]),
+/// What is asked: modules by name, or all; without either, vmlinux.
+///
+/// # Errors
+/// Those of patterns.
+pub fn scopes(modules: &[String], all: bool) -> Result<Vec<ModuleScope>> {
+    match modules {
+        [] if all => Ok(vec![ModuleScope::Any]),
         [] => Ok(vec![ModuleScope::Kernel]),
         modules => modules
             .iter()

@@ -4,22 +4,19 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::nothing;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::pattern::Pattern;
 use crate::query::offers::{Kind, offers};
 use crate::render::offers::{json, text};
 use clap::ValueEnum;
+use probeidx_format::View;
 use std::io::Write;
 
 /// Lists what kernels offer to BPF programs.
 pub fn run(args: &Bpf, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let pattern = Pattern::new(args.pattern.as_deref().unwrap_or("*"))?;
-    let asked = args.kind.to_possible_value();
-    let is_asked = |kind: &Kind| {
-        args.kind == Offered::All || asked.as_ref().is_some_and(|asked| asked.get_name() == kind.name())
-    };
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_asked).collect();
+    let kinds = kinds(args.kind);
     let (mut outcome, mut near) = (Outcome::Nothing, vec![]);
     for path in config.indexes()? {
         let index = config.open(&path)?;
@@ -32,21 +29,55 @@ pub fn run(args: &Bpf, config: &Config, out: &mut dyn Write) -> Result<Outcome> 
                 let written = if config.json { json(&release, offer, out) } else { text(offer, out) };
                 written.map_err(failed)?;
             }
-            if found.is_empty() && pattern.is_literal() {
-                let all = offers(view, *kind, &Pattern::new("*")?);
-                let names = all.iter().map(|offer| offer.name.as_str());
-                near.extend(nearest::nearest(pattern.literal_prefix(), names, 3));
+            if found.is_empty() {
+                near.extend(near_to(view, *kind, &pattern)?);
             }
         }
     }
-    if outcome == Outcome::Done {
-        return Ok(outcome);
+    if outcome == Outcome::Done { Ok(outcome) } else { nothing(&[missing(&pattern, &mut near)], config) }
+}
+
+/// What is asked for by this name.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for one that the command line does not take.
+pub fn named(name: &str) -> Result<Offered> {
+    Offered::from_str(name, false).map_err(|_| {
+        let known = Offered::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+        let what = format!("there is nothing of the kind {name}");
+        Error::new(ErrorKind::Usage, what).hint(format!("write one of {}", known.join(", ")))
+    })
+}
+
+/// The kinds that are asked for.
+pub fn kinds(asked: Offered) -> Vec<Kind> {
+    let name = asked.to_possible_value();
+    let is_asked = |kind: &Kind| {
+        asked == Offered::All || name.as_ref().is_some_and(|name| name.get_name() == kind.name())
+    };
+    Kind::ALL.into_iter().filter(is_asked).collect()
+}
+
+/// The names of a kind that are near to one that there is not.
+///
+/// # Errors
+/// None: every name is a pattern.
+pub fn near_to(view: &View<'_>, kind: Kind, pattern: &Pattern) -> Result<Vec<String>> {
+    if !pattern.is_literal() {
+        return Ok(vec![]);
     }
+    let all = offers(view, kind, &Pattern::new("*")?);
+    let names = all.iter().map(|offer| offer.name.as_str());
+    Ok(nearest::nearest(pattern.literal_prefix(), names, 3))
+}
+
+/// That nothing is called so, and what is called similarly: each once.
+pub fn missing(pattern: &Pattern, near: &mut Vec<String>) -> String {
     near.sort();
     near.dedup();
-    let what = match near.is_empty() {
+    match near.is_empty() {
         true => format!("the kernel offers nothing of that kind called {pattern}"),
         false => format!("nothing is called {pattern}; did you mean {}?", near.join(", ")),
-    };
-    nothing(&[what], config)
+    }
 }

@@ -11,6 +11,7 @@ use crate::query::callers;
 use crate::query::spec::{self, FunctionSpec, Point, Spec};
 use crate::render::callers as render;
 use crate::render::text::Style;
+use probeidx_format::View;
 use std::io::Write;
 
 /// Shows who reaches the functions of a name, through their entries and through inlined copies.
@@ -25,9 +26,7 @@ pub fn run(args: &Callers, config: &Config, out: &mut dyn Write) -> Result<Outco
         let index = config.open(&file)?;
         let view = &index.view()?;
         let release = String::from_utf8_lossy(view.release());
-        let functions: Vec<FunctionSpec> =
-            specs.iter().map(|spec| asked(spec, &args.spec)).collect::<Result<_>>()?;
-        let found: Vec<_> = functions.iter().flat_map(|spec| callers::of_spec(view, spec)).collect();
+        let found = callees(view, &specs, &args.spec)?;
         if found.is_empty() {
             reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
             continue;
@@ -46,6 +45,15 @@ pub fn run(args: &Callers, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// The functions that specs name, with who reaches them. `text` is the source of the specs.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] if one of them names no function.
+pub fn callees<'a>(view: &'a View<'a>, specs: &[Spec], text: &str) -> Result<Vec<callers::Callee<'a>>> {
+    let functions: Vec<FunctionSpec> = specs.iter().map(|spec| asked(spec, text)).collect::<Result<_>>()?;
+    Ok(functions.iter().flat_map(|spec| callers::of_spec(view, spec)).collect())
 }
 
 /// The functions that a spec names, wherever in them it points.

@@ -21,11 +21,30 @@ use std::path::Path;
 
 /// Writes a capture of the running kernel, and reports what is missing from it.
 pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let mut live = gather(&args.root)?;
-    add_code(&mut live, &args.root, config);
+    let (live, size) = take(args, config)?;
     for (what, why) in &live.missing {
         note(config, &format!("{what} is missing: {why}"));
     }
+    let line = Line::new(&live, &args.file, size);
+    let text = match config.json {
+        true => json_of(&line).to_string(),
+        false => {
+            let Line { kernel, modules, symbols, .. } = line;
+            let file = args.file.display();
+            format!("{kernel}: {modules} modules with {symbols} symbols; {file}  {} kB", size.div_ceil(1000))
+        }
+    };
+    writeln!(out, "{text}").map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+/// Captures the running kernel into a file. Returns the capture and the size of the file, which appears whole or not at all.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if the kernel's release cannot be read, or the file not be written.
+pub fn take(args: &Capture, config: &Config) -> Result<(Live, u64)> {
+    let mut live = gather(&args.root)?;
+    add_code(&mut live, &args.root, config);
     let written = || -> std::io::Result<u64> {
         let folder = args.file.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -36,33 +55,11 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
         Ok(file.persist(&args.file).map_err(|e| e.error)?.metadata()?.len())
     };
     let size = written().map_err(|e| Error::io(&args.file, "write the capture", e))?;
-    let symbols = live.symbols.as_ref().map_or(0, |all| all.values().map(Vec::len).sum());
-    let (file, modules) = (args.file.display(), live.modules.len());
-    let line = match config.json {
-        true => json_of(&Line {
-            kernel: &live.release,
-            build_id: live.build_id.as_deref(),
-            file: &args.file,
-            size,
-            modules,
-            symbols,
-            missing: &live.missing,
-        })
-        .to_string(),
-        false => {
-            format!(
-                "{}: {modules} modules with {symbols} symbols; {file}  {} kB",
-                live.release,
-                size.div_ceil(1000)
-            )
-        }
-    };
-    writeln!(out, "{line}").map_err(failed)?;
-    Ok(Outcome::Done)
+    Ok((live, size))
 }
 
 /// A capture that was written.
-#[derive(serde::Serialize)]
+#[derive(Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Captured"))]
 pub struct Line<'a> {
     /// The release.
@@ -79,6 +76,21 @@ pub struct Line<'a> {
     symbols: usize,
     /// What could not be read, each with the reason.
     missing: &'a [(String, String)],
+}
+
+impl<'a> Line<'a> {
+    /// What is said of a capture in a file of this size.
+    pub fn new(live: &'a Live, file: &'a Path, size: u64) -> Self {
+        Self {
+            kernel: &live.release,
+            build_id: live.build_id.as_deref(),
+            file,
+            size,
+            modules: live.modules.len(),
+            symbols: live.symbol_count(),
+            missing: &live.missing,
+        }
+    }
 }
 
 /// Adds the code that was patched when the kernel started, if an index says where that is.

@@ -92,7 +92,7 @@ impl<'a> Shown<'a, '_> {
             };
             let mut points = vec![];
             for point in shown {
-                points.extend(self.described(listing, point)?);
+                points.extend(point.described(&mut self.describer, listing.object)?);
             }
             let inlined = self.inlined(listing, line)?;
             let plain = source.as_ref().and_then(|s| s.line(line.number));
@@ -103,22 +103,10 @@ impl<'a> Shown<'a, '_> {
 
     fn json(&mut self, listing: &Listing, line: &Line, out: &mut dyn Write) -> Result<()> {
         let view = self.view;
-        let sources: Vec<_> =
-            line_listing::sources(view, &self.describer.judge, listing.object, line).map(Some).collect();
-        for (point, source) in line.points.iter().zip(sources) {
-            if let Some(p) = self.described(listing, point)? {
-                let p = Placement { source, ..p };
-                json::placement(view, self.release, &p, Filter::Any, out).map_err(failed)?;
-            }
+        for placement in line_listing::placements(view, &mut self.describer, listing.object, line)? {
+            json::placement(view, self.release, &placement, Filter::Any, out).map_err(failed)?;
         }
         Ok(())
-    }
-
-    fn described(&mut self, listing: &Listing, point: &Point) -> Result<Option<Placement<'a>>> {
-        match point.placed {
-            Some(placed) => self.describer.statement(listing.object, placed, point.row.pc),
-            None => Ok(self.describer.within_symbol(listing.object, point.row.pc)),
-        }
     }
 
     /// The placements inlined at a line, each at the start of its first copy.

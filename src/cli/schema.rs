@@ -29,8 +29,8 @@ pub struct Answer {
 pub fn all() -> Vec<Answer> {
     vec![
         of::<Addr>("addr", "addr"),
-        of::<json::RefusedRange<'_>>("blacklist", "blacklist"),
-        of::<offers::Line<'_>>("bpf", "bpf"),
+        of::<json::RefusedRange>("blacklist", "blacklist"),
+        of::<offers::Line>("bpf", "bpf"),
         of::<build::Line<'_>>("build", "build"),
         of::<callers::Line>("callers", "callers"),
         of::<capture::Line<'_>>("capture", "capture"),

@@ -5,6 +5,8 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::Result;
+use crate::query::Index;
+use crate::query::explain::Missing;
 use crate::query::explain::definitions::{Kind, missing};
 use crate::query::systemtap::alias;
 use crate::query::systemtap::alias::explain::explain;
@@ -21,36 +23,50 @@ use std::io::Write;
 
 /// Shows tapset definitions; without a pattern, a line for each, like SystemTap's dumps.
 pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let patterns = args.patterns.iter().map(|p| NamePattern::new(p)).collect::<Result<Vec<_>>>()?;
+    let patterns = parsed(args)?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for path in config.indexes()? {
-        let index = config.open(&path)?;
-        let view = &index.view()?;
-        let definitions = Definitions::of_index(view).map_err(|e| e.at(&path))?;
-        let kernel = String::from_utf8_lossy(view.release());
-        let asked =
-            Asked { args, patterns: &patterns, definitions: &definitions, view, kernel: &kernel, config };
-        let any = match (args.functions, args.macros) {
-            (true, _) => asked.functions(out).map_err(failed)?,
-            (_, true) => asked.macros(out).map_err(failed)?,
-            _ => asked.aliases(out).map_err(|e| index.named(e))?,
-        };
-        definitions.whole().map_err(|e| e.at(&path))?;
-        match any {
-            true => outcome = Outcome::Done,
-            false => {
-                let kind = match (args.functions, args.macros) {
-                    (true, _) => Kind::Function,
-                    (_, true) => Kind::Macro,
-                    _ => Kind::Alias,
-                };
-                let missing = |pattern: &String| missing(&definitions, kind, pattern).to_string();
-                reasons.extend(args.patterns.iter().map(missing));
-            }
+        match of_index(args, &patterns, &*config.open(&path)?, config, out)? {
+            None => outcome = Outcome::Done,
+            Some(missing) => reasons.extend(missing.iter().map(Missing::to_string)),
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// The patterns.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) for one that is none.
+pub fn parsed(args: &Tapset) -> Result<Vec<NamePattern>> {
+    args.patterns.iter().map(|p| NamePattern::new(p)).collect()
+}
+
+/// Shows the definitions of one index; if there are none, what is missing.
+///
+/// # Errors
+/// Those of decoding the definitions, and of writing.
+pub fn of_index(
+    args: &Tapset,
+    patterns: &[NamePattern],
+    index: &Index,
+    config: &Config,
+    out: &mut dyn Write,
+) -> Result<Option<Vec<Missing>>> {
+    let view = &index.view()?;
+    let path = index.path();
+    let definitions = Definitions::of_index(view).map_err(|e| e.at(path))?;
+    let kernel = String::from_utf8_lossy(view.release());
+    let asked = Asked { args, patterns, definitions: &definitions, view, kernel: &kernel, config };
+    let (kind, any) = match (args.functions, args.macros) {
+        (true, _) => (Kind::Function, asked.functions(out).map_err(failed)?),
+        (_, true) => (Kind::Macro, asked.macros(out).map_err(failed)?),
+        _ => (Kind::Alias, asked.aliases(out).map_err(|e| index.named(e))?),
+    };
+    definitions.whole().map_err(|e| e.at(path))?;
+    let missing = |pattern: &String| missing(&definitions, kind, pattern);
+    Ok((!any).then(|| args.patterns.iter().map(missing).collect()))
 }
 
 /// A query of one index. Its methods return whether anything matched.

@@ -125,6 +125,10 @@ impl Live {
     pub fn parse(text: &[u8]) -> Result<Self> {
         text::parse(text)
     }
+    /// How many symbols its modules have, as far as they could be read.
+    pub fn symbol_count(&self) -> usize {
+        self.symbols.iter().flat_map(FxHashMap::values).map(Vec::len).sum()
+    }
     /// The text of a capture.
     pub fn to_text(&self) -> Vec<u8> {
         text::print(self)

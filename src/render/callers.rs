@@ -1,4 +1,5 @@
 //! Formats who reaches a function: a summary and a line per caller; or JSON Lines.
+use super::json::Hex;
 use super::text::Style;
 use super::{lossy, printable_bytes as printable};
 use crate::query::callers::{Callee, Caller, Counts, Kind, Site};
@@ -146,63 +147,76 @@ fn module<'a>(view: &View<'a>, object: ObjectId) -> Option<&'a [u8]> {
 }
 
 /// A function that reaches another one, by one kind of sites.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Caller"))]
 pub struct Line {
     /// The release; not there for a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<String>,
+    pub kernel: Option<String>,
     /// The module that contains the sites; `None` for vmlinux.
-    module: Option<String>,
+    pub module: Option<String>,
     /// The path of a program or shared library.
     #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<String>,
+    pub process: Option<String>,
     /// The function that is reached.
-    function: String,
+    pub function: String,
     /// The file of its declaration; empty if unknown.
-    file: String,
+    pub file: String,
     /// The line of its declaration, from 1; 0 if unknown.
-    line: u32,
+    pub line: u32,
     /// The innermost function that contains the sites; empty if unknown.
-    caller: String,
+    pub caller: String,
     /// The file of its declaration; empty if unknown.
-    caller_file: String,
+    pub caller_file: String,
     /// The line of its declaration, from 1; 0 if unknown.
-    caller_line: u32,
+    pub caller_line: u32,
     /// `call`, `tail-call`, or `inlined`: a copy, which no probe of the entry sees.
-    kind: &'static str,
+    pub kind: &'static str,
     /// The calls, or the copies.
-    sites: Vec<At>,
+    pub sites: Vec<At>,
 }
 
 /// A call, or an inlined copy.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Site"))]
 pub struct At {
     /// A link address; in a module, an offset within the section.
-    address: String,
+    pub address: Hex,
     /// The symbol that holds the address.
-    symbol: Option<String>,
+    pub symbol: Option<String>,
     /// The offset from that.
-    offset: Option<u32>,
+    pub offset: Option<u32>,
     /// The file of the source line; empty if unknown.
-    file: String,
+    pub file: String,
     /// That line, from 1; 0 if unknown.
-    line: u32,
+    pub line: u32,
     /// Why the code is not present in a running kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<&'static str>,
+    pub gone: Option<&'static str>,
 }
 
 /// Writes each caller as a line of JSON.
 pub fn json(view: &View<'_>, kernel: &str, callee: &Callee<'_>, out: &mut dyn Write) -> Result<()> {
+    for line in lines(view, kernel, callee) {
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// The callers, as JSON has them.
+pub fn lines<'a>(
+    view: &'a View<'_>,
+    kernel: &'a str,
+    callee: &'a Callee<'_>,
+) -> impl Iterator<Item = Line> + 'a {
     let declared = &callee.declaration;
     let process = user_object::path(view);
-    for caller in &callee.callers {
+    callee.callers.iter().map(move |caller| {
         let at = |site: &Site<'_>| {
             let (address, symbol) = caller.place(view, site);
             At {
-                address: format!("{address:#x}"),
+                address: Hex(address),
                 symbol: symbol.map(|(name, _)| lossy(name)),
                 offset: symbol.map(|(_, offset)| offset),
                 file: lossy(site.file),
@@ -210,7 +224,7 @@ pub fn json(view: &View<'_>, kernel: &str, callee: &Callee<'_>, out: &mut dyn Wr
                 gone: site.gone.map(Reason::name),
             }
         };
-        let line = Line {
+        Line {
             kernel: process.is_none().then(|| kernel.to_owned()),
             module: module(view, caller.object).map(lossy),
             process: process.map(lossy),
@@ -222,9 +236,6 @@ pub fn json(view: &View<'_>, kernel: &str, callee: &Callee<'_>, out: &mut dyn Wr
             caller_line: caller.line,
             kind: caller.kind.name(),
             sites: caller.sites.iter().map(at).collect(),
-        };
-        serde_json::to_writer(&mut *out, &line)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        }
+    })
 }

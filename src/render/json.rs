@@ -422,9 +422,9 @@ impl Variable {
 /// A range that the kernel refuses to kprobes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RefusedRange<'a> {
+pub struct RefusedRange {
     /// The release.
-    pub kernel: &'a str,
+    pub kernel: String,
     /// The module; `None` for vmlinux.
     pub module: Option<String>,
     /// The section's name.
@@ -443,8 +443,14 @@ pub struct RefusedRange<'a> {
 
 /// Writes a range of the kernel's blacklist as one line.
 pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-    let object = RefusedRange {
-        kernel,
+    serde_json::to_writer(&mut *out, &refused_range(kernel, range))?;
+    out.write_all(b"\n")
+}
+
+/// A range of the kernel's blacklist.
+pub fn refused_range(kernel: &str, range: &Refused<'_>) -> RefusedRange {
+    RefusedRange {
+        kernel: kernel.to_owned(),
         module: range.module.map(text),
         section: text(range.section),
         start: Hex(range.start),
@@ -452,9 +458,7 @@ pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::i
         name: text(range.name),
         reason: Reason::from(range.source).name(),
         source: words::source(range.source),
-    };
-    serde_json::to_writer(&mut *out, &object)?;
-    out.write_all(b"\n")
+    }
 }
 
 /// At how many placements something is defined.

@@ -33,48 +33,53 @@ fn who(programs: &Programs) -> String {
 }
 
 /// Something that a kernel offers to BPF programs.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Offer"))]
-pub struct Line<'a> {
+pub struct Line {
     /// The release.
-    kernel: &'a str,
+    pub kernel: String,
     /// `kfunc`, `helper`, `lsm`, `iter`, `struct_ops`, ….
-    kind: &'static str,
+    pub kind: &'static str,
     /// As programs name it.
-    name: &'a str,
+    pub name: String,
     /// The module that has it; null for vmlinux.
-    module: Option<&'a str>,
+    pub module: Option<String>,
     /// The prototype of a function, in C; null for what is none.
-    declaration: Option<&'a str>,
+    pub declaration: Option<String>,
     /// Its number in the kernel's interface.
-    number: Option<i64>,
+    pub number: Option<i64>,
     /// Whether no program can be attached to it.
-    disabled: bool,
+    pub disabled: bool,
     /// Which programs may call it, of a kfunc.
     #[serde(skip_serializing_if = "Option::is_none")]
-    programs: Option<ProgramsObject>,
+    pub programs: Option<ProgramsObject>,
 }
 
 /// Which kinds of programs may call a kfunc.
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Programs"))]
 pub struct ProgramsObject {
     /// Those that may.
-    allowed: Vec<&'static str>,
+    pub allowed: Vec<&'static str>,
     /// Those of which it is not known.
-    unknown: Vec<&'static str>,
+    pub unknown: Vec<&'static str>,
     /// Whether only where they may sleep.
-    sleeping: bool,
+    pub sleeping: bool,
 }
 
 /// Writes an offer as a line of JSON.
 pub fn json(kernel: &str, offer: &Offer, out: &mut dyn Write) -> Result<()> {
-    let line = Line {
-        kernel,
+    writeln!(out, "{}", json_of(&line(kernel, offer)))
+}
+
+/// An offer, as JSON has it.
+pub fn line(kernel: &str, offer: &Offer) -> Line {
+    Line {
+        kernel: kernel.to_owned(),
         kind: offer.kind.name(),
-        name: &offer.name,
-        module: offer.module.as_deref(),
-        declaration: Some(&*offer.declaration).filter(|declaration| !declaration.is_empty()),
+        name: offer.name.clone(),
+        module: offer.module.clone(),
+        declaration: Some(offer.declaration.clone()).filter(|declaration| !declaration.is_empty()),
         number: offer.number,
         disabled: offer.is_disabled,
         programs: offer.programs.as_ref().map(|programs| ProgramsObject {
@@ -82,6 +87,5 @@ pub fn json(kernel: &str, offer: &Offer, out: &mut dyn Write) -> Result<()> {
             unknown: programs.kinds(Use::Unknown),
             sleeping: programs.is_sleeping,
         }),
-    };
-    writeln!(out, "{}", json_of(&line))
+    }
 }

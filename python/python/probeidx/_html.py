@@ -71,6 +71,15 @@ def locations(found: Any) -> str:
     return _table(["asked", "symbol", "module", "function", "line", ""], rows, len(found))
 
 
+def callers(found: Any) -> str:
+    def rows() -> Iterable[Sequence[object]]:
+        for c in found:
+            sites = ", ".join(_line(site.file, site.line) or hex(site.address) for site in c.sites)
+            yield (c.function, c.kind, c.caller, c.module or "vmlinux", len(c.sites), sites)
+
+    return _table(["function", "by", "caller", "module", "sites", ""], rows(), len(found))
+
+
 def type_(shown: Any) -> str:
     def members(of: Any, depth: int) -> Iterable[Sequence[object]]:
         for m in of.members:

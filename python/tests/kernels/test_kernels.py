@@ -42,6 +42,21 @@ def test_answers(real: Real) -> None:
     assert dicts(index.addr(*addresses)) == real.json("addr", *addresses)
 
 
+def test_lists(real: Real) -> None:
+    index = real.index
+    for spec in ["vfs_read", "do_open", "fs/read_write.c:440-480"]:
+        assert dicts(index.lines(spec)) == real.json("lines", spec)
+    assert len(index.lines("@fs/namei.c")) > 1000
+    for spec in ["vfs_read", "do_open", "kfree", "tcp_*"]:
+        assert dicts(index.callers(spec)) == real.json("callers", spec)
+    refused = index.blacklist()
+    assert dicts(refused) == real.json("blacklist") and len(refused) > 100
+    assert dicts(index.blacklist(all=True)) == real.json("blacklist", "--all")
+    offers = index.bpf()
+    assert dicts(offers) == real.json("bpf") and {offer.kind for offer in offers} >= {"helper", "iter", "map"}
+    assert dicts(index.bpf("map", "*hash*")) == real.json("bpf", "map", "*hash*")
+
+
 def test_a_log(real: Real) -> None:
     dice = random.Random(SEED)
     places = [place for place in real.index.resolve("vfs_*") if place.symbol_unique and place.module is None]

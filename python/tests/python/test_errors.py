@@ -150,6 +150,10 @@ def questions(index: probeidx.Index) -> List[Callable[[], Any]]:
         lambda: index.type("struct request"),
         lambda: index.users("struct request"),
         lambda: index.listing("*"),
+        lambda: [place.to_dict() for place in index.lines("@*")],
+        lambda: [caller.to_dict() for caller in index.callers("*")],
+        lambda: index.blacklist(all=True),
+        index.bpf,
         lambda: index.diff(index),
         index.verify,
     ]
@@ -161,7 +165,9 @@ def test_any_words(index: probeidx.Index) -> None:
     pieces += ["\0", "\n", "\ud800", "é", "\u202e", "{", "9" * 30]
     for _ in range(2000):
         word = "".join(dice.choice(pieces + list(string.printable)) for _ in range(dice.randrange(1, 7)))
-        for ask in (index.resolve, index.addr, index.type, index.member, index.decode, index.tracepoints, index.table):
+        asks: List[Callable[[str], Any]] = [index.resolve, index.addr, index.type, index.member, index.decode, index.tracepoints]
+        asks += [index.table, index.lines, index.callers, index.blacklist, index.bpf, index.tapset]
+        for ask in asks:
             try:
                 ask(word)
             except probeidx.Error as error:

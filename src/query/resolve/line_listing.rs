@@ -1,5 +1,5 @@
 //! The source lines of a function or file that have code, with their addresses.
-use super::placement::Source;
+use super::placement::{Describer, Placement, Source};
 use super::statement::{self, Found};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::index::functions::{self, Placed};
@@ -53,6 +53,23 @@ pub struct Point {
     pub placed: Option<Placed>,
     /// The row of the line table.
     pub row: Row,
+}
+
+impl Point {
+    /// The placement at the address; `None` if no function and no symbol holds it.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn described<'a>(
+        &self,
+        describer: &mut Describer<'a, '_>,
+        object: ObjectId,
+    ) -> Result<Option<Placement<'a>>> {
+        match self.placed {
+            Some(placed) => describer.statement(object, placed, self.row.pc),
+            None => Ok(describer.within_symbol(object, self.row.pc)),
+        }
+    }
 }
 
 /// The lines of each function that a spec names, or else of each of its files, limited to the lines that the spec
@@ -124,6 +141,25 @@ pub fn best<'p, 'a>(
     points
         .iter()
         .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), is_inline(p), !p.row.is_stmt, p.row.pc))
+}
+
+/// The placements of a line, with their sources, in the order of the addresses.
+///
+/// # Errors
+/// Those of the index.
+pub fn placements<'a>(
+    view: &View<'a>,
+    describer: &mut Describer<'a, '_>,
+    object: ObjectId,
+    line: &Line,
+) -> Result<Vec<Placement<'a>>> {
+    let sources: Vec<Source<'a>> = sources(view, &describer.judge, object, line).collect();
+    let mut found = vec![];
+    for (point, source) in line.points.iter().zip(sources) {
+        let placement = point.described(describer, object)?;
+        found.extend(placement.map(|placement| Placement { source: Some(source), ..placement }));
+    }
+    Ok(found)
 }
 
 /// The sources of the addresses of a line, in the order of the addresses.

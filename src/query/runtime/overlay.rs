@@ -8,12 +8,13 @@ use crate::query::index::symbols::Uniqueness;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::SymbolRecord;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A running kernel and the index of the same build.
 #[derive(Clone, Debug)]
 pub struct Overlay<'l> {
-    live: &'l Live,
+    live: Cow<'l, Live>,
     loaded: Loaded,
     /// For each object, whether the indexed build of it runs.
     runs: Vec<bool>,
@@ -61,9 +62,24 @@ impl<'l> Overlay<'l> {
             })
             .collect();
         let loaded = Loaded::of_live(view, live, |object| runs.get(object.index()) == Some(&true));
-        Ok(Self { live, loaded, runs, refused: live.refused_ranges().unwrap_or_default() })
+        Ok(Self {
+            live: Cow::Borrowed(live),
+            loaded,
+            runs,
+            refused: live.refused_ranges().unwrap_or_default(),
+        })
     }
 
+    /// The same with a capture of its own, which it keeps.
+    pub fn into_owned(self) -> Overlay<'static> {
+        let Self { live, loaded, runs, refused } = self;
+        Overlay { live: Cow::Owned(live.into_owned()), loaded, runs, refused }
+    }
+
+    /// The address map.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
     /// The address map.
     pub fn into_loaded(self) -> Loaded {
         self.loaded
