@@ -146,8 +146,8 @@ pub extern "C" fn probeidx_objects(
                 object: object.get(),
                 flags: if record.unread().is_empty() { 0 } else { Object::UNSURE },
                 name: texts.of(view.string(record.name)),
-                path: texts.of(view.object_path(object).into_owned()),
-                build_id: texts.of(record.build_id.to_vec()),
+                path: texts.of(view.object_path(object)),
+                build_id: texts.of(record.build_id),
             })
         })?)
     })

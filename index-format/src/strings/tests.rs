@@ -40,7 +40,7 @@ fn each_string_ends() {
     assert!(
         SYMBOLS
             .iter()
-            .all(|s| (0..s.length).all(|at| s.bytes >> (8 * at) as u8 & 0xff != 0 || at + 1 == s.length))
+            .all(|s| (0..s.length).all(|at| s.bytes >> (8 * at) & 0xff != 0 || at + 1 == s.length))
     );
     assert_eq!(SYMBOLS[usize::from(LITERAL)].length, 0);
 }
