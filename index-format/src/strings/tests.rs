@@ -38,9 +38,7 @@ fn each_string_ends() {
     assert!(SYMBOLS.iter().any(|symbol| symbol.is_last && symbol.length == 1) && ends > 30, "{ends}");
     // Nowhere else is a NUL.
     assert!(
-        SYMBOLS
-            .iter()
-            .all(|s| (0..s.length).all(|at| s.bytes >> (8 * at) & 0xff != 0 || at + 1 == s.length))
+        SYMBOLS.iter().all(|s| (0..s.length).all(|at| s.bytes >> (8 * at) & 0xff != 0 || at + 1 == s.length))
     );
     assert_eq!(SYMBOLS[usize::from(LITERAL)].length, 0);
 }
