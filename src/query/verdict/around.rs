@@ -20,6 +20,8 @@ struct Refused {
     /// For each range, the highest end of it and those before.
     ends: Vec<u32>,
     is_sorted: bool,
+    /// The first range that ended behind the address that was asked for last.
+    last: usize,
 }
 
 impl Around {
@@ -52,8 +54,14 @@ impl Around {
         if !refused.is_sorted {
             return refused.ranges.iter().find(|range| holds(range)).copied();
         }
-        let first = refused.ends.partition_point(|end| *end <= pc);
-        refused.ranges.get(first).filter(|range| holds(range)).copied()
+        let ends = &refused.ends;
+        let is_first = |at: usize| {
+            ends.get(at).is_none_or(|end| pc < *end) && at.checked_sub(1).is_none_or(|before| ends[before] <= pc)
+        };
+        if !is_first(refused.last) {
+            refused.last = ends.partition_point(|end| *end <= pc);
+        }
+        refused.ranges.get(refused.last).filter(|range| holds(range)).copied()
     }
 }
 
@@ -69,6 +77,7 @@ impl Refused {
             ends: ends.collect(),
             is_sorted: ranges.is_sorted_by_key(|range| range.start.get()),
             ranges,
+            last: 0,
         }
     }
 }

@@ -403,18 +403,18 @@ impl<'a, 'l> Judge<'a, 'l> {
         let view = self.view;
         let sites = view.sites_of(object);
         let first = sites.partition_point(|s| s.start.get().saturating_add(LONGEST) < pc);
-        let holding =
-            sites.from(first).iter().take_while(|s| s.start.get() <= pc).filter(|s: &SiteRecord| {
-                pc.checked_sub(s.start.get()).is_some_and(|into| into < s.length.into())
-            });
-        let at_start = |s: SiteRecord| s.start.get() == pc;
-        let is_patched = |s: SiteRecord| {
+        let before = sites.from(first).iter().take_while(|s| s.start.get() <= pc);
+        let holds = |s: &SiteRecord| pc - s.start.get() < s.length.into();
+        // Few addresses have some: for the others it takes no memory.
+        let holding: Vec<SiteRecord> = before.filter(holds).collect();
+        let at_start = |s: &SiteRecord| s.start.get() == pc;
+        let is_patched = |s: &SiteRecord| {
             matches!(SiteKind::from_number(s.kind), Some(SiteKind::Patched | SiteKind::PatchedWhole))
         };
         // In a running kernel, what was patched in.
-        let now = self.running.filter(|_| holding.clone().any(is_patched));
+        let now = self.running.filter(|_| holding.iter().any(is_patched));
         let now = now.and_then(|running| running.instruction(object, pc));
-        let reason = |s: SiteRecord| match SiteKind::from_number(s.kind) {
+        let reason = |s: &SiteRecord| match SiteKind::from_number(s.kind) {
             Some(SiteKind::JumpLabel) => Some(Reason::JumpLabel),
             Some(SiteKind::StaticCall) => Some(Reason::StaticCall),
             Some(SiteKind::Bug) => Some(if at_start(s) { Reason::BugSite } else { Reason::NotBoundary }),
@@ -429,9 +429,9 @@ impl<'a, 'l> Judge<'a, 'l> {
         };
         // Where instructions are patched in, those in the file do not count.
         let is_replaced =
-            now.is_some() || holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
+            now.is_some() || holding.iter().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
         let counts = |r: &Reason| *r != Reason::UnsupportedInstruction || !is_replaced;
-        let known = holding.clone().filter_map(reason).filter(counts).min();
+        let known = holding.iter().filter_map(reason).filter(counts).min();
         let running = now.map(|instruction| match instruction {
             None => Some(Reason::NotBoundary),
             Some(Instruction::Taken) => None,
@@ -460,7 +460,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         if unread.is_empty() {
             return known;
         }
-        let may_be = |s: SiteRecord| {
+        let may_be = |s: &SiteRecord| {
             s.may_be_of().filter(|table| match is_of_file {
                 true => table.is_of_patches(),
                 false => !table.is_of_patches() || !at_start(s),
@@ -468,7 +468,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         };
         let anywhere =
             unread.filtered(|table| is_of_file && table.may_hold_anything() && table.is_of_patches());
-        let open = holding.filter_map(may_be).fold(anywhere, TableSet::with);
+        let open = holding.iter().filter_map(may_be).fold(anywhere, TableSet::with);
         Reason::of(Unknown::tables(open)).or(known)
     }
 

@@ -33,12 +33,26 @@ pub(super) struct Swept {
 }
 
 /// A placement with an address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Entry {
-    pc: u32,
-    is_inline: bool,
-    is_nested: bool,
+    /// By what they are sorted: the address, then whether it is inlined, then whether it is nested.
+    key: u64,
     place: u32,
+}
+
+impl Entry {
+    fn new(pc: u32, is_inline: bool, is_nested: bool, place: u32) -> Self {
+        Self { key: u64::from(pc) << 2 | u64::from(is_inline) << 1 | u64::from(is_nested), place }
+    }
+    fn pc(self) -> u32 {
+        (self.key >> 2) as u32
+    }
+    fn is_inline(self) -> bool {
+        self.key & 2 != 0
+    }
+    fn is_nested(self) -> bool {
+        self.key & 1 != 0
+    }
 }
 
 /// What addresses that lie behind the same symbols have in common.
@@ -92,7 +106,7 @@ impl Sweep {
             }
             entries.clear();
             read_entries(view, object, &declarations, &mut entries);
-            entries.sort_unstable();
+            entries.sort_unstable_by_key(|entry| (entry.key, entry.place));
             sweep.add(view, &judge, object, &entries);
         }
         sweep
@@ -137,14 +151,14 @@ impl Sweep {
         let mut section_at = NONE;
         // The entry before, and the number of its verdicts.
         let mut before = (None, MOST);
-        for Entry { pc, is_inline, is_nested, place } in entries {
-            let entry = Some((pc, is_inline, is_nested));
-            if before.0 == entry {
-                self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
-                self.verdicts_of[*place as usize] = before.1;
+        for entry in entries {
+            let (pc, place) = (entry.pc(), entry.place as usize);
+            if before.0 == Some(entry.key) {
+                self.spots_of[place] = (self.spots.len() - 1) as u32;
+                self.verdicts_of[place] = before.1;
                 continue;
             }
-            while walk.next_if(|start| start <= pc).is_some() {
+            while walk.next_if(|start| *start <= pc).is_some() {
                 after += 1;
             }
             let holds =
@@ -153,9 +167,9 @@ impl Sweep {
                 section_at = sections.iter().position(|s| holds(&s)).map_or(NONE, |at| at as u32);
             }
             let section = sections.get(section_at as usize);
-            let held = section.and_then(|s| symbols::held_behind(view, object, s, *pc, after));
-            let (verdicts, is_running) = judge.judged_in(object, *pc, *is_inline, section, held);
-            let judged = Swept { verdicts, is_running, is_nested: *is_nested };
+            let held = section.and_then(|s| symbols::held_behind(view, object, s, pc, after));
+            let (verdicts, is_running) = judge.judged_in(object, pc, entry.is_inline(), section, held);
+            let judged = Swept { verdicts, is_running, is_nested: entry.is_nested() };
             // Behind `endbr64` there may be another symbol.
             let probed = pc.saturating_add(verdicts.shift);
             let key = (section_at, after, walk.peek().is_some_and(|next| *next <= probed));
@@ -172,14 +186,14 @@ impl Sweep {
                     ambiguous,
                 });
             }
-            self.spots_of[*place as usize] = (self.spots.len() - 1) as u32;
+            self.spots_of[place] = (self.spots.len() - 1) as u32;
             let known = self.verdicts.iter().position(|other| *other == judged);
             let number = known.unwrap_or(self.verdicts.len()).min(MOST.into());
             if number == self.verdicts.len() && number < MOST.into() {
                 self.verdicts.push(judged);
             }
-            self.verdicts_of[*place as usize] = number as u8;
-            before = (entry, number as u8);
+            self.verdicts_of[place] = number as u8;
+            before = (Some(entry.key), number as u8);
         }
     }
 
@@ -223,8 +237,7 @@ fn read_entries(view: &View<'_>, object: ObjectId, declarations: &[u32], entries
         let is_nested = outwards.any(|(_, declaration)| *declaration == own);
         seen.push((first, own));
         if record.entry.get() != 0 {
-            let (pc, is_inline, place) = (record.entry.get(), outer.is_some(), at as u32);
-            entries.push(Entry { pc, is_inline, is_nested, place });
+            entries.push(Entry::new(record.entry.get(), outer.is_some(), is_nested, at as u32));
         }
     }
 }
