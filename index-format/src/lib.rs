@@ -1,4 +1,4 @@
-//! # The index file, version 13
+//! # The index file, version 14
 //!
 //! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
