@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::kept::Kept;
 use block::{Block, Buffer};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::{U32, U128};
 
@@ -40,12 +41,19 @@ pub struct Decoded {
     blocks: Kept<Block, 64>,
     /// Memory for whoever decodes.
     buffer: Mutex<Buffer>,
+    /// How many bytes the blocks have.
+    bytes: AtomicUsize,
 }
+
+/// The most bytes of strings that are decoded. What a kernel has is a tenth of it; only a damaged index has more.
+const MOST: usize = 256 << 20;
+/// The longest block as it is stored: names have up to 65,536 bytes.
+const LONGEST: usize = 1 << 23;
 
 impl Decoded {
     /// Nothing yet.
     pub const fn new() -> Self {
-        Self { blocks: Kept::new(), buffer: Mutex::new(Buffer::new()) }
+        Self { blocks: Kept::new(), buffer: Mutex::new(Buffer::new()), bytes: AtomicUsize::new(0) }
     }
 }
 
@@ -90,7 +98,8 @@ impl<'a> Coded<'a> {
         let end = |number: u32| self.ends.get(number as usize).map_or(0, |end| end.get() as usize);
         let start = number.checked_sub(1).map_or(0, end);
         let left = (self.count as usize).saturating_sub(number as usize * BLOCK);
-        buffer.decode(self.blocks.get(start..end(number)).unwrap_or_default(), left.min(BLOCK));
+        let coded = self.blocks.get(start..end(number)).filter(|coded| coded.len() <= LONGEST);
+        buffer.decode(coded.unwrap_or_default(), left.min(BLOCK));
     }
 }
 
@@ -132,12 +141,16 @@ impl<'a> Strings<'a> {
     pub fn containing(&self, text: &[u8], mut found: impl FnMut(u32, &[u8])) {
         let finder = memchr::memmem::Finder::new(text);
         let trigrams = U128::from(Trigrams::default().with(text));
-        let mut block = Buffer::new();
+        let (mut block, mut decoded) = (Buffer::new(), 0);
         for (number, own) in (0..).zip(self.coded.trigrams) {
             if *own & trigrams != trigrams {
                 continue;
             }
             self.coded.decode(number, &mut block);
+            decoded += block.text().len();
+            if decoded > MOST {
+                return;
+            }
             let (text, mut at) = (block.text(), 0);
             while let Some(hit) = text.get(at..).and_then(|rest| finder.find(rest)) {
                 let (string, range) = block.around(at + hit);
@@ -152,6 +165,9 @@ impl<'a> Strings<'a> {
     }
     #[cold]
     fn decode(&self, number: u32) -> Block {
+        if self.decoded.bytes.load(Ordering::Relaxed) > MOST {
+            return Block::default();
+        }
         let (mut own, mut free);
         let buffer = match self.decoded.buffer.try_lock() {
             Ok(buffer) => {
@@ -164,6 +180,7 @@ impl<'a> Strings<'a> {
             }
         };
         self.coded.decode(number, buffer);
+        self.decoded.bytes.fetch_add(buffer.text().len(), Ordering::Relaxed);
         buffer.to_block()
     }
     fn blocks(&self) -> u32 {

@@ -6,14 +6,15 @@ use std::ops::Range;
 /// Bytes before the texts: where each string ends.
 const ENDS: usize = BLOCK * size_of::<u32>();
 
-/// The strings of a block, one after the other with a NUL each, after the list of their ends.
+/// The strings of a block, one after the other with a NUL each, after the list of their ends; nothing at all for none.
+#[derive(Default)]
 pub struct Block(Box<[u8]>);
 
 impl Block {
     /// A string of it.
     #[inline]
     pub fn get(&self, at: usize) -> &[u8] {
-        let (ends, text) = self.0.split_at(ENDS);
+        let Some((ends, text)) = self.0.split_at_checked(ENDS) else { return &[] };
         let ends = ends.as_chunks().0;
         let end = |at: usize| ends.get(at).map_or(0, |end| u32::from_le_bytes(*end) as usize);
         let start = at.checked_sub(1).map_or(0, |before| end(before) + 1);

@@ -7,6 +7,11 @@ fn opened<'a>(section: &'a [u8], decoded: &'a Decoded) -> Strings<'a> {
     Strings::new(Coded::open(section).unwrap(), decoded)
 }
 
+/// The code of a symbol.
+fn code(text: &[u8]) -> u8 {
+    SYMBOLS.iter().position(|s| s.bytes.to_le_bytes()[..s.length.into()] == *text).unwrap() as u8
+}
+
 fn sorted(texts: BTreeSet<Vec<u8>>) -> Vec<Vec<u8>> {
     texts.into_iter().collect()
 }
@@ -21,14 +26,12 @@ fn encoded(texts: &[Vec<u8>], piece: usize) -> Vec<u8> {
 fn a_block_is_what_the_specification_says() {
     let texts = ["", "vfs_read", "vfs_readv", "vfs_~"].map(|text| text.as_bytes().to_vec());
     let section = encoded(&texts, 1);
-    let code =
-        |text: &[u8]| SYMBOLS.iter().position(|s| s.bytes.to_le_bytes()[..s.length.into()] == *text).unwrap();
     let (_, codes) = section.split_at(24);
     assert_eq!(section[..8], [4, 0, 0, 0, codes.len() as u8, 0, 0, 0]);
     let bits = section[8..24].iter().map(|byte| byte.count_ones()).sum::<u32>();
     assert!((5..=8).contains(&bits), "vfs, fs_, s_r, _re, rea, ead, adv, s_~: {bits}");
-    assert_eq!(codes[..2], [code(b"\0") as u8, 0], "the empty one, and the next shares nothing");
-    let last = [4, LITERAL, b'~', code(b"\0") as u8];
+    assert_eq!(codes[..2], [code(b"\0"), 0], "the empty one, and the next shares nothing");
+    let last = [4, LITERAL, b'~', code(b"\0")];
     assert_eq!(codes[codes.len() - 4..], last, "no symbol has a tilde");
 }
 
@@ -48,6 +51,29 @@ fn no_strings_are_no_bytes() {
     let decoded = Decoded::new();
     let none = opened(&[], &decoded);
     assert!(none.is_empty() && none.get(0).is_empty() && none.find(b"").is_none());
+}
+
+#[test]
+fn what_a_forged_section_says_is_bounded() {
+    // Each string but the first shares 255 bytes with the one before it, in two bytes.
+    let long = vec![b'a'; 255];
+    let first = section(&[Blocks::of([&long[..]])]);
+    let end = code(b"\0");
+    let mut block = first[24..].to_vec();
+    (1..BLOCK).for_each(|_| block.extend([255, end]));
+    let blocks = (3 * MOST / (BLOCK * 256)) as u32;
+    let mut forged = (blocks * BLOCK as u32).to_le_bytes().to_vec();
+    (1..=blocks).for_each(|number| forged.extend((number * block.len() as u32).to_le_bytes()));
+    (0..blocks).for_each(|_| forged.extend([0xff; 16]));
+    (0..blocks).for_each(|_| forged.extend_from_slice(&block));
+    let decoded = Decoded::new();
+    let strings = opened(&forged, &decoded);
+    assert_eq!(strings.get(BLOCK as u32 - 1), long);
+    let length: usize = strings.iter().map(<[u8]>::len).sum();
+    assert!((MOST - (1 << 20)..MOST + (1 << 20)).contains(&length), "{length}");
+    let mut found = 0;
+    strings.containing(b"aaaa", |_, _| found += 1);
+    assert!((1..=MOST / 255).contains(&found), "{found}");
 }
 
 proptest! {

@@ -56,7 +56,8 @@ impl Around {
         }
         let ends = &refused.ends;
         let is_first = |at: usize| {
-            ends.get(at).is_none_or(|end| pc < *end) && at.checked_sub(1).is_none_or(|before| ends[before] <= pc)
+            ends.get(at).is_none_or(|end| pc < *end)
+                && at.checked_sub(1).is_none_or(|before| ends[before] <= pc)
         };
         if !is_first(refused.last) {
             refused.last = ends.partition_point(|end| *end <= pc);
