@@ -62,7 +62,6 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
     ask(index, error, |open| {
         let lookup = open.lookup();
         let view = lookup.view();
-        let mut texts = Texts::default();
         let (mut inline, mut labels, mut skipped, mut written_by) = (0, 0, 0, [0; 32]);
         // These are counted or read from a list of all inputs: a caller that only wants the release need not wait.
         if reaches(out, offset_of!(Summary, inline_instances)) {
@@ -80,8 +79,8 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
         let count = |table: usize| table.saturating_sub(1) as u64;
         let summary = Summary {
             size: size_of::<Summary>(),
-            release: texts.of(view.release()),
-            process: texts.of_some(user_object::path(view)),
+            release: Text::of_index(view.release()),
+            process: user_object::path(view).map_or(Text::EMPTY, Text::of_index),
             machine: view.machine().into(),
             format: probeidx_format::VERSION,
             objects: count(view.objects.len()),

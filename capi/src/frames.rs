@@ -1,7 +1,7 @@
 //! Writes the functions that contain an address into the caller's array.
 use crate::border::{self, Answer, ErrorOut, Room, ask};
 use crate::handle::Handle;
-use crate::text::{Text, Texts};
+use crate::text::Text;
 use probeidx::{Error, ErrorKind};
 
 /// `struct probeidx_frame`
@@ -42,14 +42,13 @@ pub extern "C" fn probeidx_frames(
         let none = || Error::new(ErrorKind::NoMatch, format!("{address:#x} is in no section"));
         let at = lookup.linked(address).ok_or_else(none)?;
         let mut room = Room::new(frames, capacity);
-        let mut texts = Texts::default();
         let mut line = if with_line != 0 { lookup.line_at(at) } else { None };
         for frame in lookup.frames(at) {
             let own = line.take();
             room.push(Frame {
-                function: texts.of(frame.function()),
-                declared_file: texts.of(frame.file()),
-                file: own.map_or(Text::EMPTY, |l| texts.of(l.file)),
+                function: Text::of_index(frame.function()),
+                declared_file: Text::of_index(frame.file()),
+                file: own.map_or(Text::EMPTY, |l| Text::of_index(l.file)),
                 declared_line: frame.line(),
                 line: own.map_or(0, |l| l.line),
                 column: own.map_or(0, |l| l.column),

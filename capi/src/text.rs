@@ -14,6 +14,15 @@ pub struct Text {
 impl Text {
     /// The empty text.
     pub const EMPTY: Self = Self { text: c"".as_ptr(), length: 0 };
+
+    /// A string as [`View::string`](probeidx_format::View::string) gives it: a NUL follows it, and it stays where it is as long as the
+    /// index is open.
+    pub fn of_index(string: &[u8]) -> Self {
+        match string {
+            [] => Self::EMPTY,
+            string => Self { text: string.as_ptr().cast(), length: string.len() },
+        }
+    }
 }
 
 impl From<&'static std::ffi::CStr> for Text {

@@ -117,7 +117,7 @@ impl<'a> Strings<'a> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A string without its NUL; empty if there is none. Cost: the first time that of decoding its block.
+    /// A string; empty if there is none. A NUL follows it, and it stays where it is as long as what is decoded is kept. Cost: the first time that of decoding its block.
     #[inline]
     pub fn get(&self, at: u32) -> &'a [u8] {
         self.block(at / BLOCK as u32).map_or(&[], |block| block.get(at as usize % BLOCK))

@@ -249,7 +249,7 @@ impl<'a> View<'a> {
     pub fn tracepoints(&self) -> Records<'a, TracepointRecord> {
         self.tracepoints
     }
-    /// The bytes of a string. Cost: the first time that of decoding those beside it.
+    /// The bytes of a string, after which a NUL is. Cost: the first time that of decoding those beside it.
     #[inline]
     pub fn string(&self, id: StrId) -> &'a [u8] {
         match self.store {
