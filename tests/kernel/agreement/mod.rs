@@ -46,7 +46,8 @@ fn vmlinux_is_listed_as_stap_lists_it() {
 
 #[test]
 fn modules_are_listed_as_stap_lists_them() {
-    agrees(&format!("module(\"{}\").function(\"*\")", third()));
+    // Of names of modules stap 4.8 takes `*`, and misses most that `[g-q]*` matches.
+    agrees(&format!("module(\"*\").function(\"{}\")", third()));
 }
 
 fn agrees(pattern: &str) {
