@@ -146,14 +146,14 @@ pub extern "C" fn probeidx_check(
         let mut told = || {
             report.points.iter().try_for_each(|point| {
                 let mut texts = Texts::default();
-                let instead = keep(&point.instead, &mut texts);
+                let instead = texts.all(&point.instead);
                 let pair = |(reason, count): &(Reason, u32)| [verdict_number(Some(*reason)), *count];
                 let refused: Vec<u32> = point.refused.iter().flat_map(pair).collect();
                 each.call(&of_point(point, &instead, &refused, &mut texts))
             })?;
             report.findings.iter().try_for_each(|found| {
                 let mut texts = Texts::default();
-                let instead = keep(&found.instead, &mut texts);
+                let instead = texts.all(&found.instead);
                 each.call(&of_handler(found, &instead, &mut texts))
             })
         };
@@ -168,10 +168,6 @@ pub extern "C" fn probeidx_check(
         }
         Ok(result?)
     })
-}
-
-pub(crate) fn keep(names: &[String], texts: &mut Texts) -> Vec<Text> {
-    names.iter().map(|name| texts.of(&**name)).collect()
 }
 
 fn number(count: usize) -> u32 {

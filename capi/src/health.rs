@@ -1,6 +1,6 @@
 //! Checks the tapsets against the kernel of an index.
 use crate::border::ErrorOut;
-use crate::check::{Finding, keep, of_handler, state};
+use crate::check::{Finding, of_handler, state};
 use crate::each::{Each, EachFn, answers};
 use crate::handle::Handle;
 use crate::kept::Kept;
@@ -61,7 +61,7 @@ pub extern "C" fn probeidx_check_tapset(
         }
         let result = health.findings.iter().try_for_each(|one| {
             let mut texts = Texts::default();
-            let instead = keep(&one.instead, &mut texts);
+            let instead = texts.all(&one.instead);
             found.call(&of_handler(one, &instead, &mut texts))
         });
         found.end(result.map_err(Into::into), None)

@@ -58,7 +58,7 @@ impl Texts {
         Text { text: chunk.as_ptr().wrapping_add(start).cast(), length: text.len() }
     }
     /// A text, or the empty text if there is none.
-    pub fn of_some(&mut self, text: Option<&[u8]>) -> Text {
+    pub fn of_some(&mut self, text: Option<impl AsRef<[u8]>>) -> Text {
         text.map_or(Text::EMPTY, |text| self.of(text))
     }
     /// Texts that were made for the answer.

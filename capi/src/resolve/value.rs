@@ -93,14 +93,13 @@ fn value(lookup: &Lookup<'_>, options: Options, v: &ValueAt, texts: &mut Texts) 
         plan.map_or(vec![], |plan| steps::steps(view, plan).iter().map(|s| step(s, texts)).collect());
     let expression = plan.filter(|_| options.has(Options::EXPRESSIONS)).and_then(|p| steps::c(view, p));
     let elsewhere = v.elsewhere.as_ref().map(|e| words::elsewhere(Some(e)));
-    let mut keep = |text: Option<&str>| text.map_or(Text::EMPTY, |text| texts.of(text));
     let value = Value {
         size: size_of::<Value>(),
-        name: keep(Some(&v.name)),
-        type_name: keep(v.type_name.as_deref()),
-        location: keep(v.location.as_deref().or(elsewhere.as_deref())),
-        fetch: keep(v.fetch.as_deref()),
-        expression: keep(expression.as_deref()),
+        name: texts.of(&v.name),
+        type_name: texts.of_some(v.type_name.as_deref()),
+        location: texts.of_some(v.location.as_deref().or(elsewhere.as_deref())),
+        fetch: texts.of_some(v.fetch.as_deref()),
+        expression: texts.of_some(expression.as_deref()),
         steps: steps.as_ptr(),
         step_count: steps.len(),
         role: match v.role {
@@ -138,7 +137,7 @@ fn step(step: &steps::Step, texts: &mut Texts) -> Step {
     let plain = |op, size, value| Step { op, size, value, name: Text::EMPTY };
     match step {
         S::Register { name, dwarf } => {
-            let name = name.as_deref().map_or(Text::EMPTY, |name| texts.of(name));
+            let name = texts.of_some(name.as_deref());
             Step { name, ..plain(0, 8, (*dwarf).into()) }
         }
         S::Constant { value } => plain(1, 8, *value),

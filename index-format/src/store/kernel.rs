@@ -116,13 +116,17 @@ impl<'a> Kernel<'a> {
     /// The segment that has a shared row or byte, and the position of it there.
     #[inline]
     fn segment(&self, part: Part, number: u32) -> (&Segment<'a>, &'a Entry, u32) {
-        let after = match &self.chain[..] {
-            [_] => 1,
-            chain => chain.partition_point(|s| s.entry(part).first.get() <= number).max(1),
-        };
-        let segment = &self.chain[after - 1];
+        let segment = &self.chain[self.depth_of(part, number)];
         let entry = segment.entry(part);
         (segment, entry, number.wrapping_sub(entry.first.get()))
+    }
+    /// The number of segments before the one that has a shared row or byte.
+    #[inline]
+    fn depth_of(&self, part: Part, number: u32) -> usize {
+        match &self.chain[..] {
+            [_] => 0,
+            chain => chain.partition_point(|s| s.entry(part).first.get() <= number).saturating_sub(1),
+        }
     }
     /// The shared bytes from this number on, to the end of those of its segment, or those that a patch there makes.
     #[inline]
@@ -318,12 +322,9 @@ impl<'a> Kernel<'a> {
     }
     /// A string.
     pub fn text(&self, id: StrId) -> &[u8] {
-        let after = match &self.strings[..] {
-            [_] => 1,
-            parts => parts.partition_point(|part| part.first <= id.get()).max(1),
-        };
-        let part = &self.strings[after - 1];
-        part.strings().get(id.get().wrapping_sub(part.first))
+        let depth = self.depth_of(Part::Strings, id.get());
+        let first = self.chain[depth].entry(Part::Strings).first.get();
+        self.strings[depth].strings().get(id.get().wrapping_sub(first))
     }
     /// The number of a string. Cost: a binary search in each segment.
     pub fn find_string(&self, text: &[u8]) -> Option<u32> {
@@ -331,21 +332,20 @@ impl<'a> Kernel<'a> {
     }
     /// The strings of each segment, and the number of the first one.
     pub fn strings(&self) -> impl Iterator<Item = (Strings<'_>, u32)> {
-        self.strings.iter().map(|part| (part.strings(), part.first))
+        let firsts = self.chain.iter().map(|segment| segment.entry(Part::Strings).first.get());
+        self.strings.iter().map(StringPart::strings).zip(firsts)
     }
 }
 
 /// The strings of a segment.
 struct StringPart<'a> {
-    first: u32,
     coded: Coded<'a>,
     decoded: Decoded,
 }
 
 impl<'a> StringPart<'a> {
     fn open(segment: &Segment<'a>) -> Result<Self> {
-        let first = segment.entry(Part::Strings).first.get();
-        Ok(Self { first, coded: Coded::open(segment.part(Part::Strings))?, decoded: Decoded::default() })
+        Ok(Self { coded: Coded::open(segment.part(Part::Strings))?, decoded: Decoded::default() })
     }
     fn strings(&self) -> Strings<'_> {
         Strings::new(self.coded, &self.decoded)
