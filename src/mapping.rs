@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
 use memmap2::{Mmap, MmapOptions};
-use probeidx_format::store::{Kernel, OpenLevels};
+use probeidx_format::store::{Kernel, Open};
 use std::fs::{File, Metadata, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -53,14 +53,14 @@ impl Mapping {
 /// The segments of a store, with what its open kernels have in common.
 pub struct Segments {
     /// Declared before the mapping, so that they are dropped first.
-    open: OpenLevels<'static>,
+    open: Open<'static>,
     mapping: Mapping,
 }
 
 impl Segments {
     /// Maps the file of the segments, as [`Mapping::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { open: OpenLevels::default(), mapping: Mapping::open(path)? })
+        Ok(Self { open: Open::default(), mapping: Mapping::open(path)? })
     }
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {

@@ -12,17 +12,26 @@ pub fn nearest<'a, N>(wanted: &str, names: impl Iterator<Item = &'a N>, n: usize
 where
     N: AsRef<[u8]> + ?Sized + 'a,
 {
+    nearest_of(wanted, names.map(|name| (name.as_ref(), ())), n, |()| true)
+}
+
+/// The same among names that have something beside them, by which they count or not: it is asked of those that are close.
+pub fn nearest_of<'a, T: Copy>(
+    wanted: &str,
+    names: impl Iterator<Item = (&'a [u8], T)>,
+    n: usize,
+    counts: impl Fn(T) -> bool,
+) -> Vec<String> {
     let mut best: Vec<(u32, &[u8])> = Vec::with_capacity(n + 1);
     if n == 0 || wanted.is_empty() {
         return Vec::new();
     }
     let mut search = Search::new(wanted.as_bytes());
-    for name in names {
-        let name = name.as_ref();
+    for (name, beside) in names {
         let limit = if best.len() == n { best[n - 1].0 } else { u32::MAX };
         let Some(far) = search.distance(name, limit) else { continue };
         let place = best.partition_point(|&known| known < (far, name));
-        if best.get(place) != Some(&(far, name)) {
+        if best.get(place) != Some(&(far, name)) && counts(beside) {
             best.insert(place, (far, name));
             best.truncate(n);
         }

@@ -293,8 +293,8 @@ pub static ALL: [Schema; 11] = [
             maybe(
                 "compiler",
                 Kind::Text,
-                "the configuration is not known",
-                "`CONFIG_CC_VERSION_TEXT`",
+                "neither the configuration nor the debug information says",
+                "`CONFIG_CC_VERSION_TEXT`, else `DW_AT_producer` of vmlinux without options",
                 "gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0",
             ),
             column("objects", Kind::Int, "vmlinux and the modules that are indexed", "1122"),

@@ -5,7 +5,7 @@ use super::exit::Outcome;
 use super::note;
 use super::output::failed;
 use super::processes;
-use super::why_not::{nothing, why_not};
+use super::why_not::Reasons;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::callers;
 use crate::query::spec::{self, FunctionSpec, Point, Spec};
@@ -21,14 +21,14 @@ pub fn run(args: &Callers, config: &Config, out: &mut dyn Write) -> Result<Outco
     processes::name_kernel(config);
     let shown = render::Shown { style: Style { color: config.color }, in_full: config.verbose > 0 };
     let mut outcome = Outcome::Nothing;
-    let mut reasons = vec![];
+    let mut reasons = Reasons::new(std::slice::from_ref(&args.spec));
     for (file, specs) in processes::asked(config, &specs)? {
         let index = config.open(&file)?;
         let view = &index.view()?;
         let release = String::from_utf8_lossy(view.release());
         let found = callees(view, &specs, &args.spec)?;
         if found.is_empty() {
-            reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
+            reasons.missed(specs, &index);
             continue;
         }
         outcome = Outcome::Done;
@@ -44,7 +44,7 @@ pub fn run(args: &Callers, config: &Config, out: &mut dyn Write) -> Result<Outco
             .map_err(failed)?;
         }
     }
-    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { reasons.nothing(config) } else { Ok(outcome) }
 }
 
 /// The functions that specs name, with who reaches them. `text` is the source of the specs.

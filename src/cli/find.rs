@@ -7,7 +7,7 @@ use super::memory;
 use super::note;
 use super::output::failed;
 use super::processes;
-use super::why_not::{nothing, why_not};
+use super::why_not::Reasons;
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::answer::{Answer, answers};
@@ -37,7 +37,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         specs.extend(spec::parse(pattern)?);
     }
     let mut found = false;
-    let mut reasons = vec![];
+    let mut reasons = Reasons::new(&args.patterns);
     let asked = processes::asked(config, &specs)?;
     processes::name_kernel(config);
     let is_one_of_several = asked.len() > 1 && !config.json;
@@ -60,10 +60,10 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         if any {
             event::too(&index.view()?, &specs).iter().for_each(|said| note(config, said));
         } else {
-            reasons.extend(why_not(&specs, &args.patterns, &index)?);
+            reasons.missed(specs, &index);
         }
     }
-    if found { Ok(Outcome::Done) } else { nothing(&reasons, config) }
+    if found { Ok(Outcome::Done) } else { reasons.nothing(config) }
 }
 
 fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {

@@ -6,7 +6,7 @@ use super::note;
 use super::output::failed;
 use super::processes;
 use super::source::{Places, Source};
-use super::why_not::{nothing, why_not};
+use super::why_not::Reasons;
 use crate::error::Result;
 use crate::query::index::functions::Placed;
 use crate::query::resolve::line_listing::{self, Line, Listing, Point};
@@ -24,7 +24,7 @@ use std::rc::Rc;
 pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let specs = spec::parse(&args.spec)?;
     let mut outcome = Outcome::Nothing;
-    let mut reasons = vec![];
+    let mut reasons = Reasons::new(std::slice::from_ref(&args.spec));
     for (file, specs) in processes::asked(config, &specs)? {
         let asked: Vec<StatementSpec> = specs.iter().map(line_listing::asked).collect::<Result<_>>()?;
         let index = config.open(&file)?;
@@ -47,10 +47,10 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
         if found {
             outcome = Outcome::Done;
         } else {
-            reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
+            reasons.missed(specs, &index);
         }
     }
-    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { reasons.nothing(config) } else { Ok(outcome) }
 }
 
 /// The listings of one index.

@@ -48,6 +48,7 @@ use escaped::{Escaped, Passing};
 use exit::Outcome;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::mem::ManuallyDrop;
 pub use streams::standard_streams;
 
 /// Runs a command line, starting with the name of the program, and returns the exit code.
@@ -122,7 +123,8 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Lsp(_) => Err(other_program::run("lsp")),
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
-            let config = Config::new(&args.global)?;
+            // The process ends with the answer: what is open for it is not closed.
+            let config = ManuallyDrop::new(Config::new(&args.global)?);
             let passing = match question {
                 // The text between frames stays unchanged, unless a terminal could interpret it.
                 Command::Decode(_) if !config.json && !std::io::stdout().is_terminal() => Passing::Everything,

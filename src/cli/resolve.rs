@@ -8,7 +8,7 @@ use super::find;
 use super::note;
 use super::output::{Held, failed};
 use super::processes;
-use super::why_not::{nothing, why_not};
+use super::why_not::Reasons;
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::query::answer::{Answer, answers};
@@ -50,7 +50,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments, ..Wanted::default() };
     let live = args.live.as_deref().map(capture::read).transpose()?;
     let mut outcome = Outcome::Nothing;
-    let mut reasons = vec![];
+    let mut reasons = Reasons::new(std::slice::from_ref(&args.spec));
     let asked = processes::asked(config, &specs)?;
     if matches!(format, Format::Text | Format::Stap) {
         processes::name_kernel(config);
@@ -67,7 +67,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         if format == Format::Stap {
             match find::listing(view, &specs, false, config, out).map_err(|e| index.named(e))? {
                 Some(_) => outcome = Outcome::Done,
-                None => reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?),
+                None => reasons.missed(specs, &index),
             }
             continue;
         }
@@ -106,7 +106,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
         let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
-            reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
+            reasons.missed(specs.clone(), &index);
         } else if let Some(why) = printer.nothing() {
             reasons.push(why.to_owned());
         } else if let Some(why) = nothing_read.filter(|_| !seen.contains(&false)) {
@@ -123,7 +123,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             note(config, &many);
         }
     }
-    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { reasons.nothing(config) } else { Ok(outcome) }
 }
 
 /// Whether the variable exists, readable or not.

@@ -3,11 +3,53 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::side_by_side;
 use crate::pattern;
 use crate::query::spec::Spec;
 use crate::query::systemtap::alias::missing;
 use crate::query::{Index, explain as query};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+/// Why a command found nothing in some kernels. Similar names are looked for only if all others have nothing either: that
+/// takes some milliseconds in each.
+pub struct Reasons<'t> {
+    /// The sources of the specs.
+    texts: &'t [String],
+    all: Vec<Reason>,
+}
+
+enum Reason {
+    Known(String),
+    /// Nothing matched these specs.
+    Missed(Vec<Spec>, Arc<Index>),
+}
+
+impl<'t> Reasons<'t> {
+    /// None yet. `texts` are the sources of the specs.
+    pub fn new(texts: &'t [String]) -> Self {
+        Self { texts, all: vec![] }
+    }
+    /// Adds what is known already.
+    pub fn push(&mut self, reason: String) {
+        self.all.push(Reason::Known(reason));
+    }
+    /// Adds an index in which nothing matched.
+    pub fn missed(&mut self, specs: Vec<Spec>, index: &Arc<Index>) {
+        self.all.push(Reason::Missed(specs, Arc::clone(index)));
+    }
+    /// Ends a command that found nothing anywhere: see [`nothing`].
+    ///
+    /// # Errors
+    /// Those of [`why_not`].
+    pub fn nothing(&self, config: &Config) -> Result<Outcome> {
+        let told = side_by_side(&self.all, |reason| match reason {
+            Reason::Known(reason) => Ok(vec![reason.clone()]),
+            Reason::Missed(specs, index) => why_not(specs, self.texts, index),
+        });
+        nothing(&told.into_iter().collect::<Result<Vec<_>>>()?.concat(), config)
+    }
+}
 
 /// Ends a command that found nothing: prints the reasons on stderr, with `--json` as one JSON object. What several kernels
 /// say is said once.

@@ -5,6 +5,7 @@ use crate::build_id::hex;
 use crate::error::{Error, ErrorKind, Result};
 use crate::observer::Observer;
 use crate::query::Index;
+use crate::query::index::kernel_description::compiler;
 use crate::store::{self, MANIFEST, Store, damaged, data};
 use crate::write::BuildLock;
 use probeidx_format::View;
@@ -82,13 +83,7 @@ pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Adde
     let made = view.meta().ok().and_then(|meta| meta.inputs.first().map(|input| input.modified)).unwrap_or(0);
     contents.kernels.push(NewKernel {
         release: release.clone().into_bytes(),
-        compiler: view
-            .option(b"CC_VERSION_TEXT")
-            .unwrap_or_default()
-            .iter()
-            .copied()
-            .filter(|b| *b != b'"')
-            .collect(),
+        compiler: compiler(&view).to_owned(),
         segment: contents.segments.len() as u32 - 1,
         made,
     });

@@ -1,6 +1,8 @@
 //! Lists the kernels of a store.
 use crate::build_id::hex;
 use crate::error::Result;
+use crate::query::index::kernel_description::distribution_of;
+use crate::query::index::release::Release;
 use crate::store::Store;
 use std::path::Path;
 
@@ -16,7 +18,11 @@ pub struct Listed {
     pub build_id: String,
     /// As in other answers.
     pub architecture: String,
-    /// As its configuration has it; empty if unknown.
+    /// Who built it; `unknown` if neither its release nor its compiler says so.
+    pub distribution: &'static str,
+    /// The flavour in its release; empty if it names none.
+    pub flavour: String,
+    /// As its configuration or its debug information has it; empty if unknown.
     pub compiler: String,
     /// When its vmlinux was made, in seconds since 1970; 0 if unknown.
     pub made: i64,
@@ -36,12 +42,16 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let of = |kernel: &probeidx_format::store::manifest::KernelEntry| {
         let segment = &manifest.segments[kernel.segment.get() as usize];
+        let release = text(manifest.string(kernel.release));
+        let compiler = text(manifest.string(kernel.compiler));
         Listed {
             kernel: text(manifest.string(kernel.name)),
-            release: text(manifest.string(kernel.release)),
+            distribution: distribution_of(&release, &compiler),
+            flavour: Release::parse(&release).flavour.to_owned(),
+            release,
             build_id: hex(&segment.id.build_id),
             architecture: probeidx_format::machine::name(segment.machine.get()).to_owned(),
-            compiler: text(manifest.string(kernel.compiler)),
+            compiler,
             made: kernel.made.get() / 1_000_000_000,
             bytes: segment.length.get(),
             shares: manifest.chain(kernel).len() as u32 - 1,

@@ -11,6 +11,23 @@ use crate::query::verdict::coverage::{Coverage, Reached};
 use crate::query::verdict::reason::Reason;
 use probeidx_format::record::RefusedBy;
 
+/// `2026-11-26` of seconds since 1970; `-` of none. Days are counted from 1 March of year 0, so that a leap day ends a year.
+pub fn date(seconds: i64) -> String {
+    if seconds == 0 {
+        return "-".to_owned();
+    }
+    const DAYS_TO_1970: i64 = 719_468;
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let days = seconds.div_euclid(86_400) + DAYS_TO_1970;
+    let (era, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+    format!("{:04}-{month:02}-{day:02}", year + 400 * era)
+}
+
 /// `vmlinux`, `module overlay`, `/usr/bin/ls`
 pub fn object(p: &Placement<'_>) -> String {
     match (p.process, p.module) {
@@ -156,4 +173,26 @@ pub fn returns(function: &str, returns: Returns) -> Option<String> {
              a return probe fires when these return, with their value"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `date -u -d @SECONDS +%F` says.
+    #[test]
+    fn days_of_leap_years_and_others() {
+        for (seconds, day) in [
+            (1, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (951_782_400, "2000-02-29"),
+            (1_709_251_199, "2024-02-29"),
+            (1_709_251_200, "2024-03-01"),
+            (1_780_000_000, "2026-05-28"),
+            (4_107_542_400, "2100-03-01"),
+            (0, "-"),
+        ] {
+            assert_eq!(date(seconds), day, "{seconds}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use code::CodeFacts;
 use probeidx::Result;
 use probeidx::answer::Wanted;
 use probeidx::cli::args::Table;
+use probeidx::query::index::kernel_description::compiler;
 use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
@@ -210,9 +211,6 @@ impl Chosen {
     fn row<'a>(&'a self, number: usize, view: &View<'a>) -> [Cell<'a, 'a>; 10] {
         let id = &self.description.id;
         let release = self.description.release();
-        let compiler = view.option(b"CC_VERSION_TEXT").unwrap_or_default();
-        let compiler =
-            compiler.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(compiler);
         [
             Cell::from(number as u32),
             Cell::from(&*self.label),
@@ -222,7 +220,7 @@ impl Chosen {
             Cell::text(release.flavour.as_bytes()),
             Cell::from(id.architecture),
             Cell::maybe(id.build_id.as_deref()),
-            Cell::text(compiler),
+            Cell::text(compiler(view)),
             Cell::from(view.object_ids().count() as u32),
         ]
     }

@@ -1,7 +1,8 @@
 //! A kernel of a store: rows of all segments of its chain, in its own numbering.
 use super::assembled::Assembled;
-use super::levels::{Levels, OpenLevels};
+use super::levels::Levels;
 use super::line_runs::Lines;
+use super::open::{BySegment, Open};
 use super::patch::{self, Patch};
 use super::record::*;
 use super::runs::{Hint, Hints};
@@ -48,13 +49,13 @@ impl<'a> Kernel<'a> {
     /// # Errors
     /// Those of [`Segment::open`]; [`Error::Section`] if a segment does not follow the one before it.
     pub fn open(chain: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
-        Self::open_among(chain, &OpenLevels::default())
+        Self::open_among(chain, &Open::default())
     }
     /// As [`open`](Self::open), beside others of the same store that may be open.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn open_among(chain: impl IntoIterator<Item = &'a [u8]>, others: &OpenLevels<'a>) -> Result<Self> {
+    pub fn open_among(chain: impl IntoIterator<Item = &'a [u8]>, others: &Open<'a>) -> Result<Self> {
         let damaged = |section, what| Error::Section { section, offset: 0, what };
         let mut open: Vec<Segment<'a>> = vec![];
         for bytes in chain {
@@ -69,9 +70,12 @@ impl<'a> Kernel<'a> {
             return Err(Error::NotAnIndex);
         }
         Ok(Self {
-            levels: Levels::open(&open, others)?,
+            levels: Levels::open(&open, &others.levels)?,
             lines: Lines::open(&open),
-            strings: open.iter().map(StringPart::open).collect::<Result<_>>()?,
+            strings: open
+                .iter()
+                .map(|segment| StringPart::open(segment, &others.strings))
+                .collect::<Result<_>>()?,
             chain: open,
             assembled: Assembled::default(),
             places_of_objects: Starts::default(),
@@ -340,12 +344,14 @@ impl<'a> Kernel<'a> {
 /// The strings of a segment.
 struct StringPart<'a> {
     coded: Coded<'a>,
-    decoded: Decoded,
+    decoded: Arc<Decoded>,
 }
 
 impl<'a> StringPart<'a> {
-    fn open(segment: &Segment<'a>) -> Result<Self> {
-        Ok(Self { coded: Coded::open(segment.part(Part::Strings))?, decoded: Decoded::default() })
+    fn open(segment: &Segment<'a>, open: &BySegment<Decoded>) -> Result<Self> {
+        let (coded, id) = (Coded::open(segment.part(Part::Strings))?, segment.id());
+        let decoded = open.get(id).unwrap_or_else(|| open.keep(id, Decoded::default()));
+        Ok(Self { coded, decoded })
     }
     fn strings(&self) -> Strings<'_> {
         Strings::new(self.coded, &self.decoded)

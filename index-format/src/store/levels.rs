@@ -1,12 +1,12 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
 use super::flat::{self, Flat};
 use super::found::Found;
+use super::open::BySegment;
 use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
-use super::segment::{Part, Segment, SegmentId, Source, Space};
+use super::segment::{Part, Segment, Source, Space};
 use super::shift;
 use crate::error::{Error, Result};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -44,30 +44,6 @@ pub struct Levels<'a> {
     found: Vec<(Found, Found)>,
 }
 
-/// The levels of kernels that are open. Of a kernel in whose chain another one is, it has those of that one: what is found for
-/// one kernel is found for the other.
-#[derive(Default)]
-pub struct OpenLevels<'a>(Mutex<BTreeMap<SegmentId, Weak<Levels<'a>>>>);
-
-impl<'a> OpenLevels<'a> {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SegmentId, Weak<Levels<'a>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn get(&self, id: SegmentId) -> Option<Arc<Levels<'a>>> {
-        self.all().get(&id).and_then(Weak::upgrade)
-    }
-    /// Those that another thread has opened meanwhile, or else these.
-    fn keep(&self, id: SegmentId, levels: Levels<'a>) -> Arc<Levels<'a>> {
-        let mut all = self.all();
-        if let Some(known) = all.get(&id).and_then(Weak::upgrade) {
-            return known;
-        }
-        let levels = Arc::new(levels);
-        all.insert(id, Arc::downgrade(&levels));
-        levels
-    }
-}
-
 /// Whether the runs of a segment at this depth lead to shared numbers at once.
 pub fn is_absolute(depth: u32) -> bool {
     depth.is_multiple_of(LEVELS)
@@ -78,7 +54,7 @@ impl<'a> Levels<'a> {
     ///
     /// # Errors
     /// [`Error::Section`] if a segment does not name each space, or the chain has none.
-    pub fn open(chain: &[Segment<'a>], open: &OpenLevels<'a>) -> Result<Arc<Self>> {
+    pub(super) fn open(chain: &[Segment<'a>], open: &BySegment<Self>) -> Result<Arc<Self>> {
         let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
         let first = chain.iter().rposition(is_first).unwrap_or(0);
         let mut below: Option<Arc<Self>> = None;

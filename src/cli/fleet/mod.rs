@@ -11,7 +11,7 @@ use super::output::failed;
 use super::report;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fleet;
-use crate::render::{SCHEMA, json_of, printable};
+use crate::render::{SCHEMA, json_of, printable, words};
 use crate::store;
 use serde::Serialize;
 use std::io::Write;
@@ -103,16 +103,19 @@ pub fn run(asked: &Fleet, config: &Config, out: &mut dyn Write) -> Result<Outcom
 
 fn list(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let kernels = fleet::list(there(config)?)?;
-    let width = kernels.iter().map(|kernel| kernel.kernel.len()).max().unwrap_or(0);
+    let widest = |of: fn(&fleet::Listed) -> usize| kernels.iter().map(of).max().unwrap_or(0);
+    let (name, distribution) = (widest(|k| k.kernel.len()), widest(|k| k.distribution.len()));
     for kernel in &kernels {
         let written = match config.json {
             true => writeln!(out, "{}", json_of(&ListLine { kernel, schema: SCHEMA })),
             false => writeln!(
                 out,
-                "{:width$}  {}  {}  {:>8}  {}",
+                "{:name$}  {}  {:7}  {:distribution$}  {}  {:>8}  {}",
                 printable(&kernel.kernel).to_string(),
                 kernel.build_id,
                 kernel.architecture,
+                kernel.distribution,
+                words::date(kernel.made),
                 size(kernel.bytes),
                 printable(&kernel.compiler)
             ),

@@ -131,9 +131,10 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
             }
             None => {
                 let count = view.names.len().saturating_sub(1);
-                let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
-                let texts = (0..count).filter(of_functions).map(|n| view.string(view.names.at(n).name));
-                let near = nearest::nearest(name, texts, 5);
+                let all = view.names.part(0..count);
+                let texts = all.iter().enumerate().map(|(n, record)| (view.string(record.name), n));
+                let of_functions = |n| !view.functions_named(NameId::new(n as u32)).is_empty();
+                let near = nearest::nearest_of(name, texts, 5, of_functions);
                 reasons.push(Missing::unknown(no_function(view, name), near));
             }
         }

@@ -1,4 +1,5 @@
 //! Describes the kernel of an index: its distribution, line and flavour, and its place among other kernels.
+use super::functions;
 use super::kernel_id::KernelId;
 use super::release::Release;
 use probeidx_format::View;
@@ -18,11 +19,9 @@ impl KernelDescription {
     pub fn of(view: &View<'_>) -> Self {
         let option = |name: &[u8]| view.option(name).map(String::from_utf8_lossy).unwrap_or_default();
         let id = KernelId::of(view);
-        let distribution = distribution(
-            &Release::parse(&id.release),
-            &option(b"CC_VERSION_TEXT"),
-            !option(b"VERSION_SIGNATURE").trim_matches('"').is_empty(),
-        );
+        let has_signature = !option(b"VERSION_SIGNATURE").trim_matches('"').is_empty();
+        let compiler = String::from_utf8_lossy(compiler(view));
+        let distribution = distribution(&Release::parse(&id.release), &compiler, has_signature);
         Self { id, distribution }
     }
 
@@ -55,6 +54,32 @@ impl PartialOrd for KernelDescription {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// What compiled a kernel: as its configuration says, else as the debug information of its vmlinux does; empty if neither does. Cost:
+/// a binary search; without a configuration a look at the first units.
+pub fn compiler<'a>(view: &View<'a>) -> &'a [u8] {
+    match view.option(b"CC_VERSION_TEXT") {
+        Some(text) => text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text),
+        None => producer(view).unwrap_or_default(),
+    }
+}
+
+/// The producer of vmlinux's first unit that is neither of an assembler nor of Rust, without its options.
+fn producer<'a>(view: &View<'a>) -> Option<&'a [u8]> {
+    let units = view.units_of(functions::kernel(view)?);
+    let mut producers = units.map(|unit| view.string(view.units[unit.index()].producer));
+    let text = producers.find(|text| {
+        let is_other = text.starts_with(b"GNU AS") || text.windows(5).any(|part| part == b"rustc");
+        !text.is_empty() && !is_other
+    })?;
+    let options = text.windows(2).position(|part| part == b" -");
+    Some(&text[..options.unwrap_or(text.len())])
+}
+
+/// The distribution of a release, given its compiler: see [`KernelDescription::distribution`].
+pub fn distribution_of(release: &str, compiler: &str) -> &'static str {
+    distribution(&Release::parse(release), compiler, false)
 }
 
 /// The distribution, by what only its builds have in their releases, then by its compiler. A kernel that someone built

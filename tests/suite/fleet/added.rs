@@ -50,6 +50,23 @@ fn mirror() -> tempfile::TempDir {
     folder
 }
 
+/// Debian's 7.3 without linux-base, which has the configuration.
+#[test]
+fn without_its_configuration_the_debug_information_names_the_compiler() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [debug, _] = packages(folder.path(), 0, RELEASES[0]);
+    add(store.path(), &[&debug]).found();
+    let listed = run_in(store.path(), ["fleet", "list", "--json"]).found();
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let compiler = listed["compiler"].as_str().unwrap();
+    let is_named = compiler.starts_with("GNU C") || compiler.contains("clang version");
+    assert!(is_named && !compiler.contains(" -"), "{compiler}");
+    assert_eq!((&listed["flavour"], &listed["distribution"]), (&"a".into(), &"unknown".into()));
+    let line = run_in(store.path(), ["fleet", "list"]).found();
+    // Members of that package have no time.
+    assert!(line.contains("  unknown  -  ") && line.trim_end().ends_with(compiler), "{line}");
+}
+
 #[test]
 fn packages_of_several_kernels_are_added_one_kernel_after_the_other() {
     let (mirror, store, indexes) = (mirror(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
