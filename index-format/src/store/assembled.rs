@@ -1,17 +1,20 @@
 //! What is put together once and kept: the bytes that patches make, for as long as the kernel is open.
 use super::segment::Part;
+use crate::kept::Kept;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of lists.
-const LISTS: usize = 1024;
+/// The number of lists. A walk over all of a kernel has some hundred thousand patches made; a question some ten.
+const LISTS: u32 = 1 << 16;
+/// So many lists have their memory together.
+const TOGETHER: usize = 256;
 /// The most bytes that are kept. What a kernel has is a tenth of it; only a damaged segment has more.
 const MOST: usize = 256 << 20;
 
 /// Bytes by part and number. Nothing is ever replaced, so that what was given stays where it is.
 #[derive(Default)]
 pub struct Assembled {
-    lists: OnceLock<Box<[List]>>,
+    lists: Kept<List, TOGETHER>,
     bytes: AtomicUsize,
 }
 
@@ -27,8 +30,7 @@ struct Node {
 impl Assembled {
     /// The bytes of a number, which are made when they are first asked for; none if too many are kept already.
     pub fn get(&self, part: Part, number: u32, make: impl FnOnce() -> Vec<u8>) -> &[u8] {
-        let lists = self.lists.get_or_init(|| (0..LISTS).map(|_| List::new()).collect());
-        let mut list = &lists[number as usize % LISTS];
+        let Some(mut list) = self.lists.get(number % LISTS, LISTS, List::new) else { return &[] };
         let is_meant = |node: &Node| (node.part, node.number) == (part, number);
         while let Some(node) = list.get() {
             if is_meant(node) {
@@ -54,14 +56,12 @@ impl Assembled {
     }
 }
 
-impl Drop for Assembled {
-    /// One node after the other: a list may be longer than the stack is deep.
+impl Drop for Node {
+    /// One after the other: a list may be longer than the stack is deep.
     fn drop(&mut self) {
-        for list in self.lists.take().into_iter().flatten() {
-            let mut next = list;
-            while let Some(mut node) = next.take() {
-                next = std::mem::take(&mut node.next);
-            }
+        let mut next = self.next.take();
+        while let Some(mut node) = next {
+            next = node.next.take();
         }
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     fn what_is_made_is_kept() {
         let assembled = Assembled::default();
         // All of them are in one list.
-        let numbers = || (0..5).map(|at| at * LISTS as u32);
+        let numbers = || (0..5).map(|at| at * LISTS);
         let made: Vec<&[u8]> =
             numbers().map(|n| assembled.get(Part::Lines, n, || n.to_le_bytes().to_vec())).collect();
         for (number, made) in numbers().zip(made) {
