@@ -47,7 +47,7 @@ pub struct KernelEntry {
     pub name: U32,
     /// Its release.
     pub release: U32,
-    /// The compiler, as the configuration has it; empty if unknown.
+    /// The compiler, as the configuration or the debug information has it; empty if unknown.
     pub compiler: U32,
     /// Its segment.
     pub segment: U32,

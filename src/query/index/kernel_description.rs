@@ -3,6 +3,7 @@ use super::functions;
 use super::kernel_id::KernelId;
 use super::release::Release;
 use probeidx_format::View;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// A kernel as people choose it. The order is that of architecture, line, version, flavour and build id.
@@ -15,13 +16,15 @@ pub struct KernelDescription {
 }
 
 impl KernelDescription {
-    /// The kernel of an index. Cost: a few binary searches.
+    /// The kernel of an index. Cost: a few binary searches, if its release does not tell the distribution.
     pub fn of(view: &View<'_>) -> Self {
-        let option = |name: &[u8]| view.option(name).map(String::from_utf8_lossy).unwrap_or_default();
         let id = KernelId::of(view);
-        let has_signature = !option(b"VERSION_SIGNATURE").trim_matches('"').is_empty();
-        let compiler = String::from_utf8_lossy(compiler(view));
-        let distribution = distribution(&Release::parse(&id.release), &compiler, has_signature);
+        let built = || {
+            let signature = view.option(b"VERSION_SIGNATURE").unwrap_or_default();
+            let has_signature = signature.iter().any(|byte| *byte != b'"');
+            (String::from_utf8_lossy(compiler(view)), has_signature)
+        };
+        let distribution = distribution(&Release::parse(&id.release), built);
         Self { id, distribution }
     }
 
@@ -79,12 +82,13 @@ fn producer<'a>(view: &View<'a>) -> Option<&'a [u8]> {
 
 /// The distribution of a release, given its compiler: see [`KernelDescription::distribution`].
 pub fn distribution_of(release: &str, compiler: &str) -> &'static str {
-    distribution(&Release::parse(release), compiler, false)
+    distribution(&Release::parse(release), || (compiler.into(), false))
 }
 
 /// The distribution, by what only its builds have in their releases, then by its compiler. A kernel that someone built
-/// on a distribution has that compiler, too; but seldom a number of the build.
-fn distribution(release: &Release<'_>, compiler: &str, has_signature: bool) -> &'static str {
+/// on a distribution has that compiler, too; but seldom a number of the build. `built` gives the compiler, and whether the
+/// configuration has Ubuntu's signature of the version.
+fn distribution<'c>(release: &Release<'_>, built: impl FnOnce() -> (Cow<'c, str>, bool)) -> &'static str {
     let Release { build, flavour, .. } = *release;
     let in_build: [(&str, &str); 7] = [
         ("deb", "debian"),
@@ -143,6 +147,7 @@ fn distribution(release: &Release<'_>, compiler: &str, has_signature: bool) -> &
     }
     let in_compiler: [(&str, &str); 4] =
         [("(Debian ", "debian"), ("(Ubuntu ", "ubuntu"), ("(SUSE ", "suse"), ("(Alpine ", "alpine")];
+    let (compiler, has_signature) = built();
     match in_compiler.iter().find(|(mark, _)| compiler.contains(mark)) {
         _ if has_signature => "ubuntu",
         Some((_, name)) => name,
@@ -176,7 +181,7 @@ mod tests {
             ("6.6.1-arch1-1", "", "arch"),
             ("", "", "unknown"),
         ] {
-            assert_eq!(distribution(&Release::parse(release), compiler, false), wanted, "{release}");
+            assert_eq!(distribution_of(release, compiler), wanted, "{release}");
         }
     }
 
