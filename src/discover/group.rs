@@ -109,8 +109,13 @@ fn release(candidate: &Candidate) -> String {
         .unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// Whether a vmlinux only provides BTF for building modules: any other has all that it has.
+/// Whether a vmlinux only provides BTF for building modules: any other has all that it has. In a package it is known by its place: all
+/// distributions have headers in `usr/src`.
 fn is_for_types(vmlinux: &Candidate) -> bool {
+    if vmlinux.is_listed {
+        let names: Vec<_> = vmlinux.path.iter().collect();
+        return names.windows(2).any(|two| two == ["usr", "src"]);
+    }
     vmlinux.compression.is_none()
         && Opened::open(&vmlinux.path).is_ok_and(|file| content::is_for_types(&file))
 }
@@ -118,6 +123,7 @@ fn is_for_types(vmlinux: &Candidate) -> bool {
 /// Takes the largest: the others are stripped, or of another build. Those are reported unless they are compressed, or
 /// lack the debug information that the chosen one has.
 fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
+    known_sizes(&mut found);
     found.sort_by(|a, b| (Reverse(a.size), &a.path).cmp(&(Reverse(b.size), &b.path)));
     let mut found = found.into_iter();
     let chosen = found.next()?;
@@ -142,6 +148,7 @@ fn is_less(chosen: &Candidate, other: &Candidate) -> bool {
 
 /// Takes the first by path. Others are reported unless they have the same size: distributions install two copies.
 fn choose_image(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
+    known_sizes(&mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));
     let mut found = found.into_iter();
     let chosen = found.next()?;
@@ -161,7 +168,11 @@ fn choose_module(
     listed: Option<&Listed>,
     skipped: &mut Vec<Error>,
 ) -> (Candidate, Option<PathBuf>) {
-    let mut ranked: Vec<_> = found.into_iter().map(|c| (rank(&c), c)).collect();
+    let (mut of_debug, mut others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|c| name::is_debug_file(&c.path));
+    known_sizes(&mut of_debug);
+    known_sizes(&mut others);
+    let mut ranked: Vec<_> = of_debug.into_iter().chain(others).map(|c| (rank(&c), c)).collect();
     ranked.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut distinct: Vec<(Candidate, Option<PathBuf>)> = Vec::with_capacity(1);
     for (_, candidate) in ranked {
@@ -214,9 +225,18 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
     build_id(a).is_some_and(|id| build_id(b) == Some(id))
 }
 
+/// Finds the sizes by which one of several files is chosen: what is only known by the list of its package is waited for.
+fn known_sizes(found: &mut [Candidate]) {
+    if let [_, _, ..] = found {
+        for candidate in found.iter_mut().filter(|candidate| candidate.is_listed && candidate.size == 0) {
+            candidate.size = Opened::open(&candidate.path).map_or(0, |file| file.length());
+        }
+    }
+}
+
 fn input(candidate: Candidate, name: Option<String>, shipped: Option<PathBuf>) -> Input {
-    let Candidate { path, size, mtime_ns, unpacked, .. } = candidate;
-    Input { path, name, size, mtime_ns, shipped, lacks: None, unpacked }
+    let Candidate { path, size, mtime_ns, is_listed, unpacked, .. } = candidate;
+    Input { path, name, size, mtime_ns, shipped, lacks: None, is_listed, unpacked }
 }
 
 fn passed_over(what: String, path: &Path) -> Error {

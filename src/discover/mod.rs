@@ -80,11 +80,27 @@ pub struct Input {
     /// The build id of an object without debug information for which no debug file was found. Known for objects that
     /// [`discover`] examines; see [`Options::ids`].
     pub lacks: Option<Vec<u8>>,
+    /// Known by the list of its package so far: see [`Input::arrived`].
+    pub is_listed: bool,
     /// The unpacked content of a boot image, if it was needed before.
     pub unpacked: Unpacked,
 }
 
 impl Input {
+    /// The input with the size and time of its file; of one in a package that is unpacked, waits for it. `None` if the package does not
+    /// have it after all.
+    pub fn arrived(&self) -> Option<Self> {
+        if !self.is_listed {
+            return Some(self.clone());
+        }
+        let member = members::find(&self.path)?;
+        Some(Self {
+            size: member.bytes.len() as u64,
+            mtime_ns: member.mtime_ns,
+            is_listed: false,
+            ..self.clone()
+        })
+    }
     /// Drops the content of a file in a package once it is read; see [`members::forget`].
     pub fn forget(&self) {
         std::iter::once(&self.path).chain(&self.shipped).for_each(|path| members::forget(path));

@@ -6,8 +6,9 @@ use super::content;
 use super::name::{self, Role};
 use super::walk::Candidate;
 use crate::error::{Error, ErrorKind, Result};
-use crate::load::members::{Member, Members};
-use crate::package::{self, Sink};
+use crate::load::decompress::Compression;
+use crate::load::members::{Feed, Member, Members};
+use crate::package::{self, Listed, Sink};
 use walkdir::WalkDir;
 
 /// The commands to unpack a package that is recognized by its name, and that cannot be read; `None` for anything else.
@@ -20,11 +21,11 @@ pub(super) fn unpacking(path: &Path) -> Option<Error> {
     Some(Error::new(ErrorKind::Unsupported, "a package, not what is in it").hint(hint))
 }
 
-/// Reads the wanted members of a package into memory, under the path that it is called by, and adds those that are kernels and modules to `candidates`, and
-/// what cannot be read to `skipped`.
+/// Adds the kernels and modules of a package to `candidates`, under the path that it is called by, and what cannot be read to `skipped`.
+/// Its wanted files become members, which are unpacked when they are asked for; those of a package without a list of them at once.
 ///
 /// # Errors
-/// Those of [`package::read`] if no kernel or module came before.
+/// Those of [`package::list`], and of [`package::read`] if no kernel or module came before.
 pub(super) fn open(
     path: &Path,
     called: &Path,
@@ -33,9 +34,23 @@ pub(super) fn open(
     candidates: &mut Vec<Candidate>,
     skipped: &mut Vec<Error>,
 ) -> Result<()> {
+    let listed = package::list(called, path)?;
     members.add_package(called);
+    let wanted: Vec<Listed> = listed
+        .into_iter()
+        .flatten()
+        .filter(|file| is_wanted(&called.join(&file.name), modules))
+        .map(|file| Listed { name: called.join(file.name), ..file })
+        .collect();
+    if !wanted.is_empty() {
+        candidates.extend(wanted.iter().filter_map(|file| Candidate::listed(&file.name, file.size)));
+        let arrivals = (path.to_owned(), called.to_owned(), modules);
+        let names = wanted.into_iter().map(|file| file.name);
+        members.expect(names, Box::new(move |feed| unpack(&arrivals.0, &arrivals.1, arrivals.2, feed)));
+        return Ok(());
+    }
     let before = candidates.len();
-    let mut taken = Taken { package: called, modules, members, candidates, skipped };
+    let mut taken = Taken { package: called, modules, members: &*members, candidates, skipped };
     if let Err(error) = package::read(called, path, &mut taken) {
         if candidates.len() == before {
             return Err(error);
@@ -43,6 +58,73 @@ pub(super) fn open(
         skipped.push(error);
     }
     Ok(())
+}
+
+/// Whether a file of a package is read: kernels and modules, and what is read besides: the configuration, the symbols of a boot image,
+/// what dwz moved.
+fn is_wanted(path: &Path, modules: bool) -> bool {
+    match name::role(path) {
+        Some(Role::Module) => modules,
+        Some(_) => true,
+        None => is_beside_kernel(path),
+    }
+}
+
+/// Unpacks a package whose files are expected.
+fn unpack(path: &Path, called: &Path, modules: bool, feed: Feed) {
+    let mut arriving = Arriving { package: called, modules, feed, unlisted: None };
+    let read = package::read(called, path, &mut arriving);
+    let Arriving { feed, unlisted, .. } = arriving;
+    match read {
+        Err(error) => feed.fault(error),
+        Ok(()) if feed.is_over() => {}
+        Ok(()) => {
+            let damaged = |what: String, path: &Path| {
+                let error = Error::new(ErrorKind::Damaged, what).at(path);
+                feed.fault(error.hint("fetch the package from its distribution"));
+            };
+            if let Some(first) = feed.missing().first() {
+                damaged(format!("{} files of the package's list are not in it", feed.missing().len()), first);
+            }
+            if let Some((first, count)) = &unlisted {
+                let what = format!("{count} files are not in the package's list: they are passed over");
+                damaged(what, first);
+            }
+        }
+    }
+}
+
+/// Takes the members that are expected.
+struct Arriving<'a> {
+    package: &'a Path,
+    modules: bool,
+    feed: Feed,
+    /// The first file that the list does not have, and how many there are.
+    unlisted: Option<(PathBuf, usize)>,
+}
+
+impl Sink for Arriving<'_> {
+    fn wants(&mut self, name: &Path) -> bool {
+        let path = self.package.join(name);
+        self.feed.wants(&path).unwrap_or_else(|| {
+            if is_wanted(&path, self.modules) {
+                self.unlisted.get_or_insert((path, 0)).1 += 1;
+            }
+            false
+        })
+    }
+
+    fn has_enough(&self) -> bool {
+        self.feed.is_over()
+    }
+
+    fn take(&mut self, name: &Path, member: Member) {
+        self.feed.add(self.package.join(name), member);
+    }
+
+    fn skip(&mut self, error: Error) {
+        self.feed.fault(error);
+    }
 }
 
 /// The release that a package is of, by the first of its files that says so; `None` if none does.
@@ -81,18 +163,14 @@ pub fn packages_below(folder: &Path) -> Vec<PathBuf> {
 struct Taken<'a> {
     package: &'a Path,
     modules: bool,
-    members: &'a mut Members,
+    members: &'a Members,
     candidates: &'a mut Vec<Candidate>,
     skipped: &'a mut Vec<Error>,
 }
 
 impl Sink for Taken<'_> {
-    fn wants(&self, name: &Path) -> bool {
-        match name::role(&self.package.join(name)) {
-            Some(Role::Module) => self.modules,
-            Some(_) => true,
-            None => is_beside_kernel(name),
-        }
+    fn wants(&mut self, name: &Path) -> bool {
+        is_wanted(&self.package.join(name), self.modules)
     }
 
     fn take(&mut self, name: &Path, member: Member) {
@@ -122,12 +200,28 @@ impl Taken<'_> {
             compression,
             size: member.bytes.len() as u64,
             mtime_ns: member.mtime_ns,
+            is_listed: false,
             unpacked: Unpacked::default(),
         })
     }
 }
 
-/// Whether a file is read besides kernels and modules: the configuration, the symbols of a boot image, what dwz moved.
+impl Candidate {
+    /// A file that is not unpacked yet, if it is a kernel or module.
+    fn listed(path: &Path, size: Option<u64>) -> Option<Self> {
+        Some(Self {
+            role: name::role(path)?,
+            compression: Compression::from_path(path),
+            path: path.to_owned(),
+            aliases: vec![],
+            size: size.unwrap_or(0),
+            mtime_ns: 0,
+            is_listed: true,
+            unpacked: Unpacked::default(),
+        })
+    }
+}
+
 fn is_beside_kernel(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_named =

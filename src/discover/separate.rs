@@ -36,7 +36,10 @@ pub(super) fn pair(
         let is_it = |running: &&Running| {
             is_image && running.release == kernel.release && !running.build_id.is_empty()
         };
+        // Of a package with debug information, that is not waited for.
+        let is_of_debug_package = vmlinux.is_listed && super::name::is_debug_file(&vmlinux.path);
         let looked = match options.running.as_ref().filter(is_it) {
+            _ if is_of_debug_package => Looked::Own,
             Some(running) => by_id(&running.build_id, &roots)
                 .find(|path| is_of(path, &running.build_id))
                 .map_or_else(|| Looked::Lacks(Some(running.build_id.clone())), Looked::Found),

@@ -87,6 +87,7 @@ impl Input {
             mtime_ns: 0,
             shipped: None,
             lacks: None,
+            is_listed: false,
             unpacked: Unpacked::default(),
         }
     }

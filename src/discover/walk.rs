@@ -25,6 +25,8 @@ pub(super) struct Candidate {
     pub(super) compression: Option<Compression>,
     pub(super) size: u64,
     pub(super) mtime_ns: i64,
+    /// Known by the list of its package: its content comes when it is asked for, and with it the time, and the size if that is 0.
+    pub(super) is_listed: bool,
     pub(super) unpacked: Unpacked,
 }
 
@@ -246,6 +248,7 @@ impl Found<'_> {
                     .mtime()
                     .saturating_mul(1_000_000_000)
                     .saturating_add(metadata.mtime_nsec()),
+                is_listed: false,
                 unpacked: Unpacked::default(),
             }),
             Err(e) => {

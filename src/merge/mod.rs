@@ -5,6 +5,7 @@
 pub mod calls;
 mod functions;
 pub mod intern;
+mod order;
 mod places;
 mod types;
 mod users;
@@ -12,6 +13,7 @@ mod users;
 use crate::dwarf::facts::Batch;
 use crate::dwarf::strings::{Key, LocalStr, Strings};
 use intern::{GlobalStr, Interner, SortedStrings, StringIds};
+use order::Order;
 use probeidx_format::id::StrId;
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -28,8 +30,8 @@ pub struct Extracted {
     pub strings: Vec<GlobalStr>,
     /// What the batch had in the form of the index, and no longer has.
     pub encoded: Encoded,
-    /// The index's number for the first object of the batch.
-    pub first_object: u32,
+    /// The index's numbers for the objects of the batch.
+    pub objects: Vec<u32>,
 }
 
 /// What of a batch is in the form of the index.
@@ -134,9 +136,10 @@ pub fn merge(
     extracted.iter_mut().for_each(|extracted| extracted.batch.forget_functions());
     freed();
     let batches = resolved(extracted, &local);
+    let order = Order::of(&batches);
     let (users, (places, starts)) =
-        rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &functions));
-    let calls = calls::merge(&batches, &functions);
+        rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &order, &functions));
+    let calls = calls::merge(&batches, &order, &functions);
     functions.set_postings(&starts);
     extracted.iter_mut().for_each(|extracted| extracted.batch.forget_places());
     (Model { strings, release, types, functions, users, places, calls }, ids)
@@ -160,7 +163,7 @@ struct Resolved<'b> {
     batch: &'b Batch,
     encoded: Encoded,
     strings: &'b [StrId],
-    first_object: u32,
+    objects: &'b [u32],
 }
 
 fn resolved<'b>(extracted: &'b [Extracted], strings: &'b [Vec<StrId>]) -> Vec<Resolved<'b>> {
@@ -168,7 +171,7 @@ fn resolved<'b>(extracted: &'b [Extracted], strings: &'b [Vec<StrId>]) -> Vec<Re
         batch: &e.batch,
         encoded: e.encoded,
         strings,
-        first_object: e.first_object,
+        objects: &e.objects,
     };
     extracted.iter().zip(strings).map(resolve).collect()
 }

@@ -1,8 +1,9 @@
 //! Concatenates placements, units, ranges and line sequences, adjusts their references, and sorts them by address
 //! where the format requires it.
 use super::functions::Functions;
+use super::order::{Order, Part};
 use super::{Resolved, bases, blank};
-use crate::dwarf::facts::NO_PLACE;
+use crate::dwarf::facts::{FrameFacts, NO_PLACE};
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
 use probeidx_format::labels::{self as format, Label};
 use probeidx_format::record::{FrameRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
@@ -32,44 +33,40 @@ pub struct Places {
 }
 
 /// Merges them; returns where the postings of each function start, too.
-pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places, Vec<U32>) {
-    let place_bases = bases(batches.iter().map(|b| b.batch.places.len()));
-    let unit_bases = bases(batches.iter().map(|b| b.batch.units.len()));
-    let file_bases = bases(batches.iter().map(|b| b.batch.files.len()));
+pub(super) fn merge(batches: &[Resolved<'_>], order: &Order, functions: &Functions) -> (Places, Vec<U32>) {
     let detail_bases = bases(batches.iter().map(|b| b.encoded.details.length as usize));
     let line_bases = bases(batches.iter().map(|b| b.encoded.lines.length as usize));
     let row_bases = bases(batches.iter().map(|b| b.encoded.frame_rows.length as usize));
+    let batch = |part: &Part| &batches[part.of.0];
 
-    let places: Vec<PlaceRecord> = batches
+    let own_places = |part: &Part| batch(part).batch.places[part.places.clone()].iter();
+    let places: Vec<PlaceRecord> = order
+        .parts
         .par_iter()
-        .enumerate()
-        .flat_map_iter(|(at, b)| {
-            let detail_base = detail_bases[at];
-            b.batch.places.iter().map(move |p| PlaceRecord {
-                function: functions.id(at, p.function),
+        .flat_map_iter(|part| {
+            let detail_base = detail_bases[part.of.0];
+            own_places(part).map(move |p| PlaceRecord {
+                function: functions.id(part.of.0, p.function),
                 entry: Pc::new(p.entry),
                 details: U32::new(p.details + detail_base),
             })
         })
         .collect();
-    let mut units = vec![];
-    let mut unit_objects = vec![];
-    for (at, b) in batches.iter().enumerate() {
-        for u in &b.batch.units {
-            units.push(UnitRecord {
-                name: b.string(u.name),
-                producer: b.string(u.producer),
-                first_place: U32::new(u.first_place + place_bases[at]),
-                first_file: U32::new(u.first_file + file_bases[at]),
-                language: U16::new(u.language),
-                version: U16::new(u.version),
-                flags: U32::new(u.flags),
-            });
-            unit_objects.push(u.object + b.first_object);
-        }
+    let (mut units, mut unit_objects, mut unit_files) = (vec![], vec![], vec![]);
+    for part in &order.parts {
+        let b = batch(part);
+        units.extend(b.batch.units[part.units.clone()].iter().map(|u| UnitRecord {
+            name: b.string(u.name),
+            producer: b.string(u.producer),
+            first_place: U32::new(u.first_place.wrapping_add(part.by.place)),
+            first_file: U32::new(u.first_file.wrapping_add(part.by.file)),
+            language: U16::new(u.language),
+            version: U16::new(u.version),
+            flags: U32::new(u.flags),
+        }));
+        unit_objects.resize(units.len(), part.object);
+        unit_files.extend(b.batch.files[part.files.clone()].iter().map(|file| b.string(*file)));
     }
-    let unit_files: Vec<StrId> =
-        batches.iter().flat_map(|b| b.batch.files.iter().map(|f| b.string(*f))).collect();
     units.push(UnitRecord {
         first_place: U32::new(places.len() as u32),
         first_file: U32::new(unit_files.len() as u32),
@@ -79,9 +76,10 @@ pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places,
     let ranges = || {
         let mut ranges: Vec<(u32, u32, u32, u32)> = vec![];
         for (at, b) in batches.iter().enumerate() {
-            let (object, place) = (b.first_object, place_bases[at]);
-            ranges
-                .extend(b.batch.ranges.iter().map(|r| (r.object + object, r.start, r.end, r.place + place)));
+            ranges.extend(b.batch.ranges.iter().map(|r| {
+                let part = order.part(at, r.object);
+                (part.object, r.start, r.end, r.place.wrapping_add(part.by.place))
+            }));
         }
         ranges.par_sort_unstable();
         ranges
@@ -89,9 +87,11 @@ pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places,
     let sequences = || {
         let mut sequences: Vec<(u32, u32, u32, u32, u32)> = vec![];
         for (at, b) in batches.iter().enumerate() {
-            let (object, unit, rows) = (b.first_object, unit_bases[at], line_bases[at]);
-            let own = b.batch.sequences.iter();
-            sequences.extend(own.map(|s| (s.object + object, s.start, s.end, s.unit + unit, s.rows + rows)));
+            sequences.extend(b.batch.sequences.iter().map(|s| {
+                let part = order.part(at, s.object);
+                let unit = s.unit.wrapping_add(part.by.unit);
+                (part.object, s.start, s.end, unit, s.rows + line_bases[at])
+            }));
         }
         sequences.par_sort_unstable();
         sequences
@@ -99,8 +99,9 @@ pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places,
     let frames = || {
         let mut frames: Vec<(u32, u32, u32, u32)> = vec![];
         for (at, b) in batches.iter().enumerate() {
-            let (object, rows) = (b.first_object, row_bases[at]);
-            frames.extend(b.batch.frames.iter().map(|f| (f.object + object, f.start, f.end, f.rows + rows)));
+            let frame =
+                |f: &FrameFacts| (b.objects[f.object as usize], f.start, f.end, f.rows + row_bases[at]);
+            frames.extend(b.batch.frames.iter().map(frame));
         }
         frames.par_sort_unstable();
         frames
@@ -123,13 +124,10 @@ pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places,
         rows: U32::new(rows),
     };
     let ((postings, starts), labels) =
-        rayon::join(|| postings(&places, functions), || labels(batches, functions, &places, &place_bases));
+        rayon::join(|| postings(&places, functions), || labels(batches, order, functions, &places));
     let merged = Places {
         postings,
-        out_of_line: batches
-            .iter()
-            .flat_map(|b| b.batch.places.iter().map(|p| p.outer == NO_PLACE))
-            .collect(),
+        out_of_line: order.parts.iter().flat_map(own_places).map(|p| p.outer == NO_PLACE).collect(),
         labels,
         places,
         units,
@@ -146,15 +144,16 @@ pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places,
 }
 
 /// The labels of all batches, by placement and address.
-fn labels(batches: &[Resolved<'_>], functions: &Functions, places: &[PlaceRecord], bases: &[u32]) -> Vec<u8> {
+fn labels(batches: &[Resolved<'_>], order: &Order, functions: &Functions, places: &[PlaceRecord]) -> Vec<u8> {
     let mut labels = vec![];
-    for (b, base) in batches.iter().zip(bases) {
+    for (at, b) in batches.iter().enumerate() {
         labels.extend(b.batch.labels.iter().map(|l| {
-            let place = &places[(l.place + base) as usize];
+            let number = order.place(at, l.place);
+            let place = &places[number as usize];
             let line = l.line.wrapping_sub(functions.records[place.function.index()].line.get()) as i32;
             let distance = l.pc.wrapping_sub(place.entry.get()) as i32;
             let name = b.string(l.name);
-            Label { place: PlaceId::new(l.place + base), name, line, distance, block: l.block }
+            Label { place: PlaceId::new(number), name, line, distance, block: l.block }
         }));
     }
     labels.sort_unstable_by_key(|l| (l.place, l.distance, l.name, l.line));

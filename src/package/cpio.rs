@@ -75,7 +75,7 @@ pub(super) fn read(
 }
 
 /// `S_ISREG`.
-fn is_regular(mode: u64) -> bool {
+pub(super) fn is_regular(mode: u64) -> bool {
     mode & 0o170_000 == 0o100_000
 }
 

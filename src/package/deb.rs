@@ -1,6 +1,10 @@
 //! Debian packages: the ar archive around `data.tar`.
-use super::{Error, ErrorKind, Payload, Result, cut_off};
+use super::{BufRead, Error, ErrorKind, Path, PathBuf, Payload, Result, Sink, Wanted, cut_off, tar};
 use crate::load::decompress::{Compression, detect};
+use crate::load::members::Member;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 /// The start of each, as `file` and dpkg know it.
 pub(super) const MAGIC: &[u8] = b"!<arch>\ndebian-binary";
@@ -11,12 +15,46 @@ const HEADER: usize = 60;
 
 /// The compressed `data.tar`.
 pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
+    archive(bytes, "data.tar")?.ok_or_else(|| {
+        Error::new(ErrorKind::Damaged, "a Debian package without data.tar").offset(bytes.len() as u64)
+    })
+}
+
+/// The names of the files, as `md5sums` of `control.tar` has them (deb-md5sums(5)): `SUM  NAME` each. `None` without it: dpkg demands
+/// none.
+pub(super) fn names(bytes: &[u8]) -> Option<Vec<PathBuf>> {
+    let mut sums = Sums(None);
+    let read = |tar: &mut dyn BufRead| tar::read(tar, Path::new(""), &mut sums);
+    archive(bytes, "control.tar").ok()??.read(Wanted::Start, read).ok()?;
+    let name = |line: &[u8]| {
+        let at = memchr::memmem::find(line, b"  ")?;
+        Some(PathBuf::from(OsStr::from_bytes(&line[at + 2..])))
+    };
+    Some(sums.0?.split(|byte| *byte == b'\n').filter_map(name).collect())
+}
+
+/// Takes `md5sums`.
+struct Sums(Option<Arc<Vec<u8>>>);
+
+impl Sink for Sums {
+    fn wants(&mut self, name: &Path) -> bool {
+        name == Path::new("md5sums")
+    }
+    fn has_enough(&self) -> bool {
+        self.0.is_some()
+    }
+    fn take(&mut self, _: &Path, member: Member) {
+        self.0 = Some(member.bytes);
+    }
+    fn skip(&mut self, _: Error) {}
+}
+
+/// The archive whose member has this name before a suffix; `None` if there is none.
+fn archive<'d>(bytes: &'d [u8], wanted: &str) -> Result<Option<Payload<'d>>> {
     let mut at = START;
     loop {
         let header = bytes.get(at..).filter(|rest| !rest.is_empty());
-        let Some(header) = header else {
-            return Err(Error::new(ErrorKind::Damaged, "a Debian package without data.tar").offset(at as u64));
-        };
+        let Some(header) = header else { return Ok(None) };
         let Some(header) = header.get(..HEADER) else { return Err(cut_off().offset(at as u64)) };
         let text = |range: std::ops::Range<usize>| str::from_utf8(&header[range]).ok().map(str::trim_end);
         let size =
@@ -26,7 +64,7 @@ pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
         };
         let start = at + HEADER;
         let end = start.saturating_add(size);
-        if let Some(suffix) = name.trim_end_matches('/').strip_prefix("data.tar") {
+        if let Some(suffix) = name.trim_end_matches('/').strip_prefix(wanted) {
             let Some(data) = bytes.get(start..end) else {
                 let what = format!(
                     "the package is cut off: {name} ends at {end:#x}, the file at {:#x}",
@@ -45,7 +83,7 @@ pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
                     }
                 },
             };
-            return Ok(Payload { compression, data });
+            return Ok(Some(Payload { compression, data }));
         }
         // Members start at even offsets.
         at = end.saturating_add(size & 1);

@@ -22,9 +22,10 @@
 //! (tag, type, offset, count) and the bytes. The cpio is `newc` (070701), or rpm's form for files of 4 GiB: after `07070X`
 //! comes the number of a file in the header, which has its name and size.
 //!
-//! Which files belong together is known only at the end of the last package: a debug module is read with its shipped
-//! one, and the configuration may come after vmlinux. So what is wanted is unpacked into memory first, on all processors, and
-//! each object is dropped once it is indexed.
+//! Which files a package has is known before any is unpacked: a `.deb` has a list of them in `control.tar` (`md5sums`), an `.rpm` in its
+//! header ([`list`]). So it is chosen what belongs together first; then the packages are unpacked side by side, on all processors,
+//! while what comes is indexed, and each object is dropped once it is ([`members`](crate::load::members)). Of a package
+//! without a list all that is wanted is unpacked into memory first.
 //!
 //! A package may be hostile: sizes from headers only bound reads, and memory grows with what comes out; names become
 //! paths of [`members`](crate::load::members), which exist nowhere on disk. Compressed data that inflates to more than
@@ -39,7 +40,6 @@ mod tar;
 mod tests;
 mod xz;
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::BufRead;
 use std::os::unix::fs::FileExt;
@@ -91,7 +91,7 @@ pub fn is_package(path: &Path) -> bool {
 /// Takes the members of a package.
 pub trait Sink {
     /// Whether the content of this member is wanted.
-    fn wants(&self, name: &Path) -> bool;
+    fn wants(&mut self, name: &Path) -> bool;
     /// Whether the rest of the package does not matter.
     fn has_enough(&self) -> bool {
         false
@@ -112,33 +112,59 @@ pub fn read(called: &Path, path: &Path, sink: &mut dyn Sink) -> Result<()> {
     read_by(called, path, Wanted::All, sink)
 }
 
+/// A file that a package says it has.
+pub struct Listed {
+    /// Without `.` and `..`.
+    pub name: PathBuf,
+    /// In bytes, if the package says that too.
+    pub size: Option<u64>,
+}
+
+/// The files of the package's own list; `None` if there is none. No data is unpacked: a name may stand for nothing, and a file may lack
+/// there.
+///
+/// # Errors
+/// As for [`read`], for what its headers tell.
+pub fn list(called: &Path, path: &Path) -> Result<Option<Vec<Listed>>> {
+    let mapping = Watching::open(path)?;
+    let bytes = mapping.bytes();
+    let listed = |name: &Path, size| Some(Listed { name: plain(name)?, size });
+    let names = match Kind::of(bytes) {
+        Some(Kind::Deb) => deb::payload(bytes).map(|_| {
+            Some(deb::names(bytes)?.iter().filter_map(|name| listed(name, None)).collect::<Vec<_>>())
+        }),
+        Some(Kind::Rpm) => rpm::payload(bytes).map(|(_, files)| {
+            let files = files.iter().filter(|file| file.size > 0 && cpio::is_regular(file.mode.into()));
+            Some(files.filter_map(|file| listed(&file.path, Some(file.size))).collect())
+        }),
+        None => Ok(None),
+    };
+    mapping.unchanged().and(remedied(names, Kind::of(bytes))).map_err(|error| error.at(called))
+}
+
 /// The first thing that `tell` says of a member's name; of the package, only what is before it is unpacked.
 ///
 /// # Errors
 /// As for [`read`].
 pub fn first<T>(path: &Path, tell: impl Fn(&Path) -> Option<T>) -> Result<Option<T>> {
-    let mut names = Names { tell, told: Cell::new(None), has_told: Cell::new(false) };
+    let mut names = Names { tell, told: None };
     read_by(path, path, Wanted::Start, &mut names)?;
-    Ok(names.told.into_inner())
+    Ok(names.told)
 }
 
 /// Looks at the names of members.
 struct Names<F, T> {
     tell: F,
-    told: Cell<Option<T>>,
-    has_told: Cell<bool>,
+    told: Option<T>,
 }
 
 impl<T, F: Fn(&Path) -> Option<T>> Sink for Names<F, T> {
-    fn wants(&self, name: &Path) -> bool {
-        if let Some(told) = (self.tell)(name) {
-            self.told.set(Some(told));
-            self.has_told.set(true);
-        }
+    fn wants(&mut self, name: &Path) -> bool {
+        self.told = (self.tell)(name);
         false
     }
     fn has_enough(&self) -> bool {
-        self.has_told.get()
+        self.told.is_some()
     }
     fn take(&mut self, _: &Path, _: Member) {}
     fn skip(&mut self, _: Error) {}
@@ -167,6 +193,10 @@ fn read_bytes(bytes: &[u8], path: &Path, wanted: Wanted, sink: &mut dyn Sink) ->
             .and_then(|(data, files)| data.read(wanted, |cpio| cpio::read(cpio, &files, path, sink))),
         None => Err(Error::new(ErrorKind::Unsupported, "neither a Debian nor an RPM package")),
     };
+    remedied(read, kind)
+}
+
+fn remedied<T>(read: Result<T>, kind: Option<Kind>) -> Result<T> {
     read.map_err(|error| match (error.kind(), kind) {
         (ErrorKind::Unsupported, Some(kind)) => error.hint(kind.unpacking()),
         (ErrorKind::Damaged, _) => error.hint("fetch the package again"),

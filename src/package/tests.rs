@@ -6,7 +6,7 @@ use proptest::prelude::*;
 struct All(Vec<(PathBuf, usize)>);
 
 impl Sink for All {
-    fn wants(&self, _: &Path) -> bool {
+    fn wants(&mut self, _: &Path) -> bool {
         true
     }
     fn take(&mut self, name: &Path, member: Member) {

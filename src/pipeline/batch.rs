@@ -40,6 +40,6 @@ impl Stores<'_> {
     }
 
     fn extracted(self, batch: Batch, encoded: Encoded) -> Extracted {
-        Extracted { strings: self.interner.intern_all(&batch.strings), batch, encoded, first_object: 0 }
+        Extracted { strings: self.interner.intern_all(&batch.strings), batch, encoded, objects: vec![0] }
     }
 }

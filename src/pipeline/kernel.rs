@@ -1,7 +1,7 @@
 //! Builds the index of one kernel, in two parts: it is read, then merged, linked and written.
 use super::account::{from_skipped_meta, input_meta, skipped_meta};
 use super::batch::Stores;
-use super::modules::{self, Group};
+use super::modules::{self, Group, Groups, Module};
 use super::pool::Pool;
 use super::tapset::{Prediction, Tapsets};
 use super::vmlinux::{self, Fallback, KernelFacts};
@@ -9,12 +9,15 @@ use super::{Built, Options, Read, Skipped, index_file, known_or_locked, unchange
 use crate::discover::KernelInputs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
+use crate::load::members::Members;
 use crate::merge::Extracted;
 use crate::observer::Observer;
 use crate::write::{BuildLock, Memory, Target};
 use probeidx_format::machine::address_size;
 use probeidx_format::meta::{InputMeta, Meta};
 use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -35,11 +38,29 @@ pub struct ToWrite {
     since: Instant,
 }
 
-/// The first part of a kernel's build: reads it unless its index is up to date. `packages` are those that it may be from. Takes
-/// the lock before reading; without one, the index is made in memory.
+/// The packages that kernels may be from.
+pub struct Packages<'p> {
+    /// Their files, some of which are yet to be unpacked.
+    pub members: &'p Members,
+    /// By what an index tells that none of them changed; none if one of them could not be read in full.
+    pub metas: Vec<InputMeta>,
+}
+
+impl Packages<'_> {
+    /// Reads those of a kernel to their ends. Gives what was wrong with them.
+    fn end(&self, kernel: &KernelInputs) -> Vec<Error> {
+        let inputs = kernel.vmlinux.iter().chain(&kernel.modules);
+        self.members.end_of(
+            inputs.flat_map(|input| [&input.path].into_iter().chain(&input.shipped)).map(PathBuf::as_path),
+        )
+    }
+}
+
+/// The first part of a kernel's build: reads it unless its index is up to date. Takes the lock before reading; without one, the index is
+/// made in memory.
 pub fn start(
     kernel: &KernelInputs,
-    packages: &[InputMeta],
+    packages: &Packages<'_>,
     lock: Option<&mut BuildLock>,
     tapsets: &Tapsets,
     options: &Options,
@@ -82,7 +103,7 @@ impl Started {
 /// Reads vmlinux and the modules.
 fn read(
     kernel: &KernelInputs,
-    packages: &[InputMeta],
+    packages: &Packages<'_>,
     target: Target,
     tapsets: &Tapsets,
     options: &Options,
@@ -105,6 +126,10 @@ fn read(
         predicted.unwrap_or_else(|| tapsets.evaluate(&kernel.release, machine, config))
     };
     if let Some(input) = &kernel.vmlinux {
+        let Some(input) = &input.arrived() else {
+            // Whatever the package is wrong in, nothing of the kernel came before.
+            return packages.end(kernel).into_iter().next().map_or(Ok(Started::Done(None, skipped)), Err);
+        };
         // Unpacking a boot image leaves the other processors idle.
         let (_, predicted) = rayon::join(
             || input.unpacked.look(&input.path, |_| ()),
@@ -133,34 +158,48 @@ fn read(
         observer.object_done(&input.path, input.size);
     }
     lap("vmlinux");
-    let groups = modules::groups(&kernel.modules);
-    let mut order: Vec<usize> = (0..groups.len()).collect();
-    order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
-    let read_modules = || {
+    let memory = Pool::default();
+    let read_group = |(number, group): (usize, Vec<Module>)| {
         let (release, fallback) = (&kernel.release, &fallback);
-        let memory = Pool::default();
-        let read = |g: usize| {
-            let read = |memory: &mut _| {
-                modules::read(groups[g], release, types, &known, fallback, stores, memory, observer)
-            };
-            Ok((g, memory.lend(read)?))
+        let read = |memory: &mut _| {
+            modules::read(&group, release, types, &known, fallback, stores, memory, observer)
         };
-        order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
+        Ok((number, memory.lend(read)?))
     };
-    let mut modules = read_modules()?;
-    modules.sort_by_key(|(g, _)| *g);
+    let groups = Groups::of(&kernel.modules);
+    let mut modules: Vec<(usize, Group)> = if kernel.modules.iter().any(|module| module.is_listed) {
+        groups.par_bridge().map(read_group).collect::<Result<_>>()?
+    } else {
+        let mut groups: Vec<_> = groups.collect();
+        groups.sort_by_key(|(_, group)| Reverse(group.iter().map(|module| module.input.size).sum::<u64>()));
+        groups.into_par_iter().with_max_len(1).map(read_group).collect::<Result<_>>()?
+    };
+    modules.sort_by_key(|(number, _)| *number);
     let first = batches.len();
     modules.par_iter().for_each(|(g, group)| group.extracted.register((first + g) as u32, types, functions));
+    // In the index, modules are in the order of their names.
+    let mut by_name: Vec<u32> =
+        modules.iter().flat_map(|(_, group)| group.objects.iter().map(|o| o.0)).collect();
+    by_name.sort_unstable();
+    let first = objects.len();
+    let number = |(module, _): &(u32, _)| (first + by_name.partition_point(|other| other < module)) as u32;
+    let (mut inputs_of_modules, mut of_modules) = (vec![], vec![]);
     for (_, group) in modules {
-        batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
-        inputs.extend(group.inputs);
+        batches.push(Extracted { objects: group.objects.iter().map(number).collect(), ..group.extracted });
+        inputs_of_modules.extend(group.inputs);
+        of_modules.extend(group.objects);
         parts.extend(group.parts);
-        objects.extend(group.objects);
         skipped.extend(group.skipped);
     }
+    of_modules.sort_by_key(|(module, _)| *module);
+    objects.extend(of_modules.into_iter().map(|(_, facts)| facts));
+    inputs_of_modules.sort_by_key(|(module, _)| *module);
+    inputs.extend(inputs_of_modules.into_iter().map(|(_, input)| input));
     lap("modules");
     inputs.extend(parts);
-    inputs.extend_from_slice(packages);
+    let of_packages = packages.end(kernel);
+    // What could not be read in full is read again the next time, to say so again.
+    inputs.extend(packages.metas.iter().filter(|_| of_packages.is_empty()).cloned());
     let Some(machine) = objects.first().map(|o| o.machine) else { return Ok(Started::Done(None, skipped)) };
     // Without vmlinux the first module determines the machine.
     let (evaluated, lost) = evaluated.unwrap_or_else(|| evaluate(machine, None));
@@ -175,6 +214,7 @@ fn read(
         without_modules: !options.modules,
         user: None,
     };
+    skipped.extend(of_packages.into_iter().map(Skipped::object));
     read.evaluated = evaluated;
     if !options.force
         && !matches!(fallback, Fallback::Nothing(_))

@@ -25,7 +25,7 @@ pub use crate::version::version;
 use crate::write::{Aside, BuildLock, Memory, Target};
 use account::{from_skipped_meta, package_meta, skipped_meta};
 use in_turn::InTurn;
-use kernel::{Started, start};
+use kernel::{Packages, Started, start};
 use probeidx_format::meta::{Meta, SkippedMeta};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -177,8 +177,9 @@ fn build_each(
     let tapsets = Tapsets::find(&options.tapsets)?;
     // If a package could not be read in full, it is read again the next time, to say so again.
     let is_whole = found.skipped.is_empty();
-    let packages = found.members.packages();
-    let packages: Vec<_> = packages.iter().filter(|_| is_whole).filter_map(|p| package_meta(p)).collect();
+    let metas = found.members.packages();
+    let metas = metas.iter().filter(|_| is_whole).filter_map(|package| package_meta(package)).collect();
+    let packages = Packages { members: &found.members, metas };
     let mut skipped: Vec<Skipped> = found.skipped.into_iter().map(Skipped::object).collect();
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
@@ -212,6 +213,8 @@ fn build_each(
             next => next,
         };
     }
+    // Of packages that have no more than a configuration.
+    skipped.extend(found.members.end().into_iter().map(Skipped::object));
     observer.finished();
     Ok(skipped)
 }

@@ -4,7 +4,6 @@ use super::account::{count_faults, input_meta, part_metas};
 use super::batch::Stores;
 use super::description::{self, Description};
 use super::open::open;
-use super::units::cut;
 use super::vmlinux::{Fallback, KernelFacts};
 use crate::code::Kernel;
 use crate::code::layout::{self, Layout};
@@ -30,16 +29,55 @@ const GROUP: u64 = 48 << 20;
 /// strings of each unit in a module, one unit after the other: few pages are read again.
 const FORGOTTEN: usize = 4 << 20;
 
-/// Cuts the modules into groups, each read into one batch.
-pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
-    cut(modules, |module| module.size, GROUP)
+/// A module.
+pub struct Module {
+    /// Its position among those of the kernel.
+    pub number: u32,
+    pub input: Input,
+}
+
+/// The modules in groups, each read into one batch, with the number of each group. They are in the order of their paths: what lies
+/// in one folder has types in common, and in this order a package has them. Of a package that is unpacked, the next group is given
+/// once it is there.
+pub struct Groups<'k> {
+    modules: &'k [Input],
+    order: std::vec::IntoIter<u32>,
+    count: usize,
+}
+
+impl<'k> Groups<'k> {
+    pub fn of(modules: &'k [Input]) -> Self {
+        let mut order: Vec<u32> = (0..modules.len() as u32).collect();
+        order.sort_by_key(|number| &modules[*number as usize].path);
+        Self { modules, order: order.into_iter(), count: 0 }
+    }
+}
+
+impl Iterator for Groups<'_> {
+    type Item = (usize, Vec<Module>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (mut group, mut sum) = (vec![], 0);
+        for number in self.order.by_ref() {
+            // What does not come is told once for the whole package.
+            let Some(input) = self.modules[number as usize].arrived() else { continue };
+            sum += input.size;
+            group.push(Module { number, input });
+            if sum >= GROUP {
+                break;
+            }
+        }
+        self.count += 1;
+        (!group.is_empty()).then_some((self.count - 1, group))
+    }
 }
 
 /// The result of reading a group of modules.
 pub struct Group {
     pub extracted: Extracted,
-    pub objects: Vec<ObjectFacts>,
-    pub inputs: Vec<InputMeta>,
+    /// With the numbers of the modules.
+    pub objects: Vec<(u32, ObjectFacts)>,
+    pub inputs: Vec<(u32, InputMeta)>,
     /// Other files that hold debug information for the objects.
     pub parts: Vec<InputMeta>,
     pub skipped: Vec<Skipped>,
@@ -60,7 +98,7 @@ pub struct Memory {
 /// [`ErrorKind::Exhausted`] if memory or files ran out.
 #[expect(clippy::too_many_arguments, reason = "what a build has beside the modules")]
 pub fn read(
-    modules: &[Input],
+    modules: &[Module],
     release: &str,
     known: &dyn KnownTypes,
     of_kernel: &KernelFacts,
@@ -80,9 +118,9 @@ pub fn read(
         };
         match attempt(modules, &changed, release, known, of_kernel, fallback, stores, memory, observe) {
             Ok(group) => {
-                modules.iter().for_each(Input::forget);
+                modules.iter().for_each(|module| module.input.forget());
                 // The memory that a very large module took is too much for all others.
-                if modules.iter().map(|module| module.size).sum::<u64>() > 2 * GROUP {
+                if modules.iter().map(|module| module.input.size).sum::<u64>() > 2 * GROUP {
                     memory.gathered = Gathered::default();
                 }
                 return Ok(group);
@@ -100,7 +138,7 @@ pub fn read(
     reason = "they are those of the function above, and what happened so far"
 )]
 fn attempt(
-    modules: &[Input],
+    modules: &[Module],
     changed: &[Option<Error>],
     release: &str,
     known: &dyn KnownTypes,
@@ -116,7 +154,9 @@ fn attempt(
     // What an attempt before this one left.
     gathered.finish();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
-    for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
+    for (number, (Module { number: of_kernel_number, input }, changed)) in
+        modules.iter().zip(changed).enumerate()
+    {
         let object_number = objects.len() as u32;
         let read = |object: &Elf<'_>,
                     code: &Elf<'_>,
@@ -182,9 +222,9 @@ fn attempt(
             Err,
         ) {
             Ok((facts, files, faults)) => {
-                inputs.push(input_meta(input, Some(&facts)));
+                inputs.push((*of_kernel_number, input_meta(input, Some(&facts))));
                 parts.extend(part_metas(&files));
-                objects.push((facts, files));
+                objects.push(((*of_kernel_number, facts), files));
                 skipped.extend(faults);
             }
             Err(error)
@@ -193,7 +233,7 @@ fn attempt(
                 return Err((number, error));
             }
             Err(error) => {
-                inputs.push(input_meta(input, None));
+                inputs.push((*of_kernel_number, input_meta(input, None)));
                 skipped.push(Skipped::object(error));
             }
         }

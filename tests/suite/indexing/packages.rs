@@ -78,6 +78,74 @@ fn a_debian_package_answers_as_its_tree() {
         let packages = [pack("k-dbg.deb", &debug), pack("k.deb", &shipped)];
         answers_as_tree(&m, &packages);
         answers_as_tree(&m, &[packages[1].clone(), packages[0].clone()]);
+        let [debug, shipped] = [("k-dbg.deb", &debug), ("k.deb", &shipped)]
+            .map(|(name, files)| write(&m, name, &listed(files, packer)));
+        answers_as_tree(&m, &[shipped.clone(), debug.clone()]);
+        answers_as_tree(&m, &[debug, shipped]);
+    }
+}
+
+/// A package with a list of its files.
+fn listed(files: &Files, packer: Packer) -> Vec<u8> {
+    deb_with_list(files.iter().map(|(name, _)| name.as_str()), packer.0, &packed(packer, &tar(files)))
+}
+
+/// What is not where the list of a package says is told in a line; so is what the list lacks, and what comes in another order is found.
+#[test]
+fn the_list_of_a_package_may_be_wrong() {
+    let (m, [debug, shipped]) = kernel();
+    let other = write(&m, "k.deb", &listed(&shipped, XZ));
+    let said = |names: &[&str], files: &Files| {
+        let names = names.iter().copied().chain(files[1..].iter().map(|(name, _)| name.as_str()));
+        let package = deb_with_list(names, ".xz", &packed(XZ, &tar(files)));
+        let package = write(&m, "k-dbg.deb", &package);
+        let run = build(m.db.path(), &[package, other.clone()]);
+        (run.code, run.out.split(',').next().unwrap_or_default().to_owned(), run.err)
+    };
+    let (copyright, vmlinux) = (&debug[0].0, &debug[1].0);
+    let more = [
+        copyright.as_str(),
+        "usr/lib/debug/lib/modules/6.1.0-test/kernel/a.ko",
+        "lib/modules/6.1.0-test/kernel/b.ko",
+    ];
+    let (code, built, err) = said(&more, &debug);
+    assert_eq!((code, &*built), (4, "6.1.0-test: 4 objects"), "{err}");
+    assert!(err.contains("k-dbg.deb/lib/modules/6.1.0-test/kernel/b.ko: 2 files of the package's list are not in it; fetch the package from"), "{err}");
+    // The last of the files is not in the list.
+    let mut unlisted = debug.clone();
+    unlisted.rotate_right(1);
+    let (code, built, err) = said(&[copyright], &unlisted);
+    assert_eq!((code, &*built), (4, "6.1.0-test: 3 objects"), "{err}");
+    assert!(
+        err.contains("gamma-mod.ko: 1 files are not in the package's list: they are passed over"),
+        "{err}"
+    );
+    // vmlinux comes last.
+    let mut late = debug.clone();
+    late[1..].rotate_left(1);
+    let (code, built, err) = said(&[copyright], &late);
+    assert_eq!((code, &*built), (0, "6.1.0-test: 4 objects"), "{err}");
+    // There is no vmlinux.
+    let mut without = debug.clone();
+    without.remove(1);
+    let (code, _, err) = said(&[copyright, vmlinux], &without);
+    assert_eq!((code, err.lines().count()), (3, 1), "{err}");
+    assert!(err.contains("vmlinux-6.1.0-test: 1 files of the package's list are not in it"), "{err}");
+}
+
+/// Damage is told as of a package that is read at once.
+#[test]
+fn a_package_that_is_damaged_while_it_is_read() {
+    let (m, [debug, _]) = kernel();
+    let names = || debug.iter().map(|(name, _)| name.as_str());
+    let all = tar(&debug);
+    for (length, code, objects) in [(all.len() - 5000, 4, "6.1.0-test: 3 objects"), (5000, 3, "")] {
+        let path = write(&m, "k.deb", &deb_with_list(names(), ".gz", &packed(GZIP, &all[..length])));
+        for _ in 0..2 {
+            let run = build(m.db.path(), std::slice::from_ref(&path));
+            assert_eq!((run.code, run.err.matches("the package is cut off").count()), (code, 1), "{run:?}");
+            assert!(run.out.starts_with(objects), "{run:?}");
+        }
     }
 }
 

@@ -79,11 +79,23 @@ fn ar_member(name: &str, content: &[u8]) -> Vec<u8> {
     member
 }
 
-/// A Debian package around a `data.tar` of this suffix.
+/// A Debian package around a `data.tar` of this suffix, without a list of its files.
 pub fn deb(suffix: &str, data: &[u8]) -> Vec<u8> {
+    deb_around(b"odd", suffix, data)
+}
+
+/// The same with a list of these files.
+pub fn deb_with_list<'n>(names: impl Iterator<Item = &'n str>, suffix: &str, data: &[u8]) -> Vec<u8> {
+    let sums: String = names.map(|name| format!("d24c848c60731cdd3703d8a8ce4bf939  {name}\n")).collect();
+    let control =
+        [("control".to_owned(), b"Package: k\n".to_vec()), ("md5sums".to_owned(), sums.into_bytes())];
+    deb_around(&packed(GZIP, &tar(&control)), suffix, data)
+}
+
+fn deb_around(control: &[u8], suffix: &str, data: &[u8]) -> Vec<u8> {
     let mut deb = b"!<arch>\n".to_vec();
     deb.extend(ar_member("debian-binary", b"2.0\n"));
-    deb.extend(ar_member("control.tar.gz", b"odd"));
+    deb.extend(ar_member("control.tar.gz", control));
     deb.extend(ar_member(&format!("data.tar{suffix}"), data));
     deb
 }

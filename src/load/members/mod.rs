@@ -1,13 +1,19 @@
 //! Files inside of packages, held in memory: each is found by the path that it would have if its package were a folder.
 //!
-//! No such path exists on disk, because the package there is a file. The packages of one build are one tree: a file that
+//! No such path exists on disk, because the package there is a file. The packages of one build are one [tree]: a file that
 //! is not in the package of its path is looked for in the others, as if all had been unpacked into one folder.
-use std::collections::HashMap;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use crate::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use tree::Tree;
+pub use tree::{Feed, Start};
 
 /// A file in memory.
 #[derive(Clone)]
@@ -22,12 +28,6 @@ pub struct Member {
 #[derive(Clone, Default)]
 pub struct Members(Option<Arc<Tree>>);
 
-#[derive(Default)]
-struct Tree {
-    packages: Mutex<Vec<PathBuf>>,
-    files: Mutex<HashMap<PathBuf, Member>>,
-}
-
 /// The trees of all builds of this process.
 static TREES: RwLock<Vec<Weak<Tree>>> = RwLock::new(Vec::new());
 
@@ -41,19 +41,38 @@ impl Members {
             trees.push(Arc::downgrade(&tree));
             tree
         });
-        held(&tree.packages).push(package.to_owned());
+        tree.add_package(package);
     }
 
     /// Adds a member under its path below the package.
-    pub fn add(&mut self, path: PathBuf, member: Member) {
+    pub fn add(&self, path: PathBuf, member: Member) {
         if let Some(tree) = &self.0 {
-            held(&tree.files).insert(path, member);
+            tree.add(path, member);
+        }
+    }
+
+    /// Adds members of the package that was added last, by their paths below it. `start` is called by a thread of its own once one of
+    /// them is asked for, and unpacks them.
+    pub fn expect(&self, paths: impl Iterator<Item = PathBuf>, start: Start) {
+        if let Some(tree) = &self.0 {
+            tree.expect(paths, start);
         }
     }
 
     /// The packages, in the order added.
     pub fn packages(&self) -> Vec<PathBuf> {
-        self.0.as_ref().map(|tree| held(&tree.packages).clone()).unwrap_or_default()
+        self.0.as_ref().map(|tree| tree.packages()).unwrap_or_default()
+    }
+
+    /// Reads the packages that have one of these members to their ends, if that was begun, and passes over what was not asked for. Gives
+    /// what was wrong with them, each error once.
+    pub fn end_of<'p>(&self, mut members: impl Iterator<Item = &'p Path>) -> Vec<Error> {
+        self.0.as_ref().map(|tree| tree.end(Some(&mut members))).unwrap_or_default()
+    }
+
+    /// The same of all packages.
+    pub fn end(&self) -> Vec<Error> {
+        self.0.as_ref().map(|tree| tree.end(None)).unwrap_or_default()
     }
 }
 
@@ -63,35 +82,33 @@ impl std::fmt::Debug for Members {
     }
 }
 
-impl Tree {
-    fn find(&self, path: &Path) -> Option<Member> {
-        let packages = held(&self.packages);
-        let below = packages.iter().find_map(|package| path.strip_prefix(package).ok())?;
-        let files = held(&self.files);
-        let others = packages.iter().map(|package| package.join(below));
-        std::iter::once(path.to_owned()).chain(others).find_map(|path| files.get(&path).cloned())
-    }
+/// The trees that are in use.
+fn trees() -> Vec<Arc<Tree>> {
+    let trees = TREES.read().unwrap_or_else(PoisonError::into_inner);
+    trees.iter().filter_map(Weak::upgrade).collect()
 }
 
-/// The member at this path.
+/// The member at this path. Waits for it if it is yet to be unpacked.
 pub fn find(path: &Path) -> Option<Member> {
-    let trees = TREES.read().unwrap_or_else(PoisonError::into_inner);
+    let trees = trees();
     if trees.is_empty() {
         return None;
     }
     let path = plain(path);
-    trees.iter().filter_map(Weak::upgrade).find_map(|tree| tree.find(&path))
+    trees.iter().find_map(|tree| tree.find(&path))
 }
 
 /// Drops the content of a member that is read no more; nothing if the path is that of a file on disk.
 pub fn forget(path: &Path) {
-    let trees = TREES.read().unwrap_or_else(PoisonError::into_inner);
-    trees.iter().filter_map(Weak::upgrade).for_each(|tree| drop(held(&tree.files).remove(path)));
+    trees().iter().for_each(|tree| tree.forget(path));
 }
 
 /// Whether there is a file, on disk or in a package.
 pub fn is_file(path: &Path) -> bool {
-    path.is_file() || find(path).is_some()
+    path.is_file() || {
+        let path = plain(path);
+        trees().iter().any(|tree| tree.has(&path))
+    }
 }
 
 /// The text of a file, on disk or in a package; `None` if it cannot be read.
@@ -113,10 +130,6 @@ fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
-}
-
-fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An open file, on disk or in a package.
