@@ -25,7 +25,7 @@ pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
 pub(super) fn names(bytes: &[u8]) -> Option<Vec<PathBuf>> {
     let mut sums = Sums(None);
     let read = |tar: &mut dyn BufRead| tar::read(tar, Path::new(""), &mut sums);
-    archive(bytes, "control.tar").ok()??.read(Wanted::Start, read).ok()?;
+    archive(bytes, "control.tar").ok()??.read(Wanted::Start, &|_| (), read).ok()?;
     let name = |line: &[u8]| {
         let at = memchr::memmem::find(line, b"  ")?;
         Some(PathBuf::from(OsStr::from_bytes(&line[at + 2..])))

@@ -179,18 +179,25 @@ enum Wanted {
 
 fn read_by(name: &Path, path: &Path, wanted: Wanted, sink: &mut dyn Sink) -> Result<()> {
     let mapping = Watching::open(path)?;
-    let read = read_bytes(mapping.bytes(), name, wanted, sink);
+    let read = read_bytes(mapping.bytes(), name, wanted, &|part| mapping.forget(part), sink);
     mapping.unchanged().and(read).map_err(|error| error.at(name))
 }
 
-fn read_bytes(bytes: &[u8], path: &Path, wanted: Wanted, sink: &mut dyn Sink) -> Result<()> {
+fn read_bytes(
+    bytes: &[u8],
+    path: &Path,
+    wanted: Wanted,
+    unpacked: &(dyn Fn(&[u8]) + Sync),
+    sink: &mut dyn Sink,
+) -> Result<()> {
     let kind = Kind::of(bytes);
     let read = match kind {
         Some(Kind::Deb) => {
-            deb::payload(bytes).and_then(|data| data.read(wanted, |tar| tar::read(tar, path, sink)))
+            deb::payload(bytes).and_then(|data| data.read(wanted, unpacked, |tar| tar::read(tar, path, sink)))
         }
-        Some(Kind::Rpm) => rpm::payload(bytes)
-            .and_then(|(data, files)| data.read(wanted, |cpio| cpio::read(cpio, &files, path, sink))),
+        Some(Kind::Rpm) => rpm::payload(bytes).and_then(|(data, files)| {
+            data.read(wanted, unpacked, |cpio| cpio::read(cpio, &files, path, sink))
+        }),
         None => Err(Error::new(ErrorKind::Unsupported, "neither a Debian nor an RPM package")),
     };
     remedied(read, kind)

@@ -22,10 +22,11 @@ type Piece = io::Result<Vec<u8>>;
 
 impl Payload<'_> {
     /// Passes the unpacked stream to `read`. Blocks of xz are unpacked side by side, anything else by one thread; if only
-    /// the start is wanted, this thread unpacks it.
+    /// the start is wanted, this thread unpacks it. `unpacked` is called with a block that is read no more.
     pub(super) fn read<T>(
         &self,
         wanted: Wanted,
+        unpacked: &(dyn Fn(&[u8]) + Sync),
         read: impl FnOnce(&mut dyn BufRead) -> Result<T>,
     ) -> Result<T> {
         let Some(compression) = self.compression else { return read(&mut { self.data }) };
@@ -40,8 +41,9 @@ impl Payload<'_> {
                     let threads =
                         thread::available_parallelism().map_or(1, NonZeroUsize::get).min(blocks.len());
                     let lane = |first| {
-                        Lane::start(scope, 1, move |lane| {
-                            lane.blocks(blocks.iter().skip(first).step_by(threads))
+                        // A thread has one block at most, which who reads takes at once.
+                        Lane::start(scope, 0, move |lane| {
+                            lane.blocks(blocks.iter().skip(first).step_by(threads), unpacked)
                         })
                     };
                     (0..threads).map(lane).collect::<Result<Vec<Lane>>>()?
@@ -65,12 +67,13 @@ struct Feed {
 
 impl Feed {
     /// Unpacks blocks one after the other, until there is none or nobody listens.
-    fn blocks<'b>(&self, blocks: impl Iterator<Item = &'b Block<'b>>) {
+    fn blocks<'b>(&self, blocks: impl Iterator<Item = &'b Block<'b>>, unpacked: &dyn Fn(&[u8])) {
         for block in blocks {
             let mut piece = self.used.try_recv().unwrap_or_default();
-            let unpacked = block.unpack(&mut piece).map(|()| piece);
-            let is_last = unpacked.is_err();
-            if self.pieces.send(unpacked).is_err() || is_last {
+            let result = block.unpack(&mut piece).map(|()| piece);
+            unpacked(block.bytes);
+            let is_last = result.is_err();
+            if self.pieces.send(result).is_err() || is_last {
                 return;
             }
         }

@@ -17,7 +17,7 @@ impl Sink for All {
 
 fn read(bytes: &[u8]) -> (Result<()>, All) {
     let mut all = All::default();
-    (read_bytes(bytes, Path::new("k"), Wanted::All, &mut all), all)
+    (read_bytes(bytes, Path::new("k"), Wanted::All, &|_| (), &mut all), all)
 }
 
 fn tar_member(name: &str, kind: u8, content: &[u8]) -> Vec<u8> {

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 /// A block: header, compressed data, padding to a multiple of 4, check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block<'d> {
-    bytes: &'d [u8],
+    pub(super) bytes: &'d [u8],
     /// The bytes without the padding and the check.
     unchecked: usize,
     /// Its length when unpacked, as the index has it.
