@@ -63,7 +63,7 @@ fn who_waits_for_what_does_not_come_is_told() {
     assert_eq!(said.iter().map(Error::message).collect::<Vec<_>>(), ["the package is cut off"]);
     assert!(members.end().is_empty(), "it is said once");
     // A thread that fails ends nobody's wait.
-    let (_members, path) = package("failed.deb", &["a"], |feed| drop(feed));
+    let (_members, path) = package("failed.deb", &["a"], drop);
     assert!(find(&path.join("a")).is_none());
 }
 

@@ -126,7 +126,7 @@ impl Tree {
 
     /// Waits until the packages that have one of these files, or all, are read to their ends; what is yet to come of them is passed over.
     /// Gives what was wrong with them, once.
-    pub(super) fn end<'p>(&self, files: Option<&mut dyn Iterator<Item = &'p Path>>) -> Vec<Error> {
+    pub(super) fn end(&self, files: Option<&mut dyn Iterator<Item = &Path>>) -> Vec<Error> {
         let mut state = self.0.state();
         let mut wanted = vec![files.is_none(); state.packages.len()];
         for file in files.into_iter().flatten() {
