@@ -44,9 +44,18 @@ pub(super) fn open(
         .collect();
     if !wanted.is_empty() {
         candidates.extend(wanted.iter().filter_map(|file| Candidate::listed(&file.name, file.size)));
-        let arrivals = (path.to_owned(), called.to_owned(), modules);
-        let names = wanted.into_iter().map(|file| file.name);
-        members.expect(names, Box::new(move |feed| unpack(&arrivals.0, &arrivals.1, arrivals.2, feed)));
+        // Archives are in the order of names.
+        let of_role =
+            |role| wanted.iter().map(|file| &file.name).filter(move |name| name::role(name) == Some(role));
+        let kernel = of_role(Role::Vmlinux).next();
+        let kernel = kernel.filter(|kernel| of_role(Role::Module).any(|module| module < *kernel));
+        let arrival = Arrival {
+            path: path.to_owned(),
+            called: called.to_owned(),
+            modules,
+            kernel: kernel.and_then(|name| Some(name.strip_prefix(called).ok()?.to_owned())),
+        };
+        members.expect(wanted.into_iter().map(|file| file.name), Box::new(move |feed| arrival.unpack(feed)));
         return Ok(());
     }
     let before = candidates.len();
@@ -70,25 +79,40 @@ fn is_wanted(path: &Path, modules: bool) -> bool {
     }
 }
 
-/// Unpacks a package whose files are expected.
-fn unpack(path: &Path, called: &Path, modules: bool, feed: Feed) {
-    let mut arriving = Arriving { package: called, modules, feed, unlisted: None };
-    let read = package::read(called, path, &mut arriving);
-    let Arriving { feed, unlisted, .. } = arriving;
-    match read {
-        Err(error) => feed.fault(error),
-        Ok(()) if feed.is_over() => {}
-        Ok(()) => {
-            let damaged = |what: String, path: &Path| {
-                let error = Error::new(ErrorKind::Damaged, what).at(path);
-                feed.fault(error.hint("fetch the package from its distribution"));
-            };
-            if let Some(first) = feed.missing().first() {
-                damaged(format!("{} files of the package's list are not in it", feed.missing().len()), first);
-            }
-            if let Some((first, count)) = &unlisted {
-                let what = format!("{count} files are not in the package's list: they are passed over");
-                damaged(what, first);
+/// A package whose files are expected.
+struct Arrival {
+    path: PathBuf,
+    called: PathBuf,
+    modules: bool,
+    /// The name of its vmlinux, if modules come before it: they are read after it.
+    kernel: Option<PathBuf>,
+}
+
+impl Arrival {
+    fn unpack(&self, feed: Feed) {
+        let Self { path, called, modules, kernel } = self;
+        let mut arriving = Arriving { package: called, modules: *modules, feed, unlisted: None };
+        let read = match kernel {
+            Some(kernel) => package::read_beginning_with(kernel, called, path, &mut arriving),
+            None => package::read(called, path, &mut arriving),
+        };
+        let Arriving { feed, unlisted, .. } = arriving;
+        match read {
+            Err(error) => feed.fault(error),
+            Ok(()) if feed.is_over() => {}
+            Ok(()) => {
+                let damaged = |what: String, path: &Path| {
+                    let error = Error::new(ErrorKind::Damaged, what).at(path);
+                    feed.fault(error.hint("fetch the package from its distribution"));
+                };
+                let missing = feed.missing();
+                if let Some(first) = missing.first() {
+                    damaged(format!("{} files of the package's list are not in it", missing.len()), first);
+                }
+                if let Some((first, count)) = &unlisted {
+                    let what = format!("{count} files are not in the package's list: they are passed over");
+                    damaged(what, first);
+                }
             }
         }
     }

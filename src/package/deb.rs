@@ -24,7 +24,7 @@ pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
 /// none.
 pub(super) fn names(bytes: &[u8]) -> Option<Vec<PathBuf>> {
     let mut sums = Sums(None);
-    let read = |tar: &mut dyn BufRead| tar::read(tar, Path::new(""), &mut sums);
+    let read = |tar: &mut dyn BufRead| tar::read(tar, None, Path::new(""), &mut sums);
     archive(bytes, "control.tar").ok()??.read(Wanted::Start, &|_| (), read).ok()?;
     let name = |line: &[u8]| {
         let at = memchr::memmem::find(line, b"  ")?;

@@ -112,6 +112,15 @@ pub fn read(called: &Path, path: &Path, sink: &mut dyn Sink) -> Result<()> {
     read_by(called, path, Wanted::All, sink)
 }
 
+/// The same, but begins with the member of this name and what follows it, where the compression has blocks that can be unpacked by
+/// themselves; else it comes in its turn. In Debian's packages from 7.0 on, vmlinux is the last of a thousand files.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_beginning_with(first: &Path, called: &Path, path: &Path, sink: &mut dyn Sink) -> Result<()> {
+    read_by(called, path, Wanted::Beginning(first), sink)
+}
+
 /// A file that a package says it has.
 pub struct Listed {
     /// Without `.` and `..`.
@@ -172,12 +181,14 @@ impl<T, F: Fn(&Path) -> Option<T>> Sink for Names<F, T> {
 
 /// How much of a package is read.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum Wanted<'w> {
     All,
+    /// All, beginning with this member.
+    Beginning(&'w Path),
     Start,
 }
 
-fn read_by(name: &Path, path: &Path, wanted: Wanted, sink: &mut dyn Sink) -> Result<()> {
+fn read_by(name: &Path, path: &Path, wanted: Wanted<'_>, sink: &mut dyn Sink) -> Result<()> {
     let mapping = Watching::open(path)?;
     let read = read_bytes(mapping.bytes(), name, wanted, &|part| mapping.forget(part), sink);
     mapping.unchanged().and(read).map_err(|error| error.at(name))
@@ -186,21 +197,37 @@ fn read_by(name: &Path, path: &Path, wanted: Wanted, sink: &mut dyn Sink) -> Res
 fn read_bytes(
     bytes: &[u8],
     path: &Path,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     unpacked: &(dyn Fn(&[u8]) + Sync),
     sink: &mut dyn Sink,
 ) -> Result<()> {
     let kind = Kind::of(bytes);
     let read = match kind {
-        Some(Kind::Deb) => {
-            deb::payload(bytes).and_then(|data| data.read(wanted, unpacked, |tar| tar::read(tar, path, sink)))
-        }
+        Some(Kind::Deb) => deb::payload(bytes).and_then(|data| read_tar(&data, path, wanted, unpacked, sink)),
         Some(Kind::Rpm) => rpm::payload(bytes).and_then(|(data, files)| {
             data.read(wanted, unpacked, |cpio| cpio::read(cpio, &files, path, sink))
         }),
         None => Err(Error::new(ErrorKind::Unsupported, "neither a Debian nor an RPM package")),
     };
     remedied(read, kind)
+}
+
+fn read_tar(
+    data: &Payload<'_>,
+    path: &Path,
+    wanted: Wanted<'_>,
+    unpacked: &(dyn Fn(&[u8]) + Sync),
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let rest = match wanted {
+        Wanted::Beginning(first) => data.rest(|bytes, offset| tar::find(bytes, offset, first), unpacked)?,
+        _ => None,
+    };
+    let end = rest.as_ref().map(|rest| rest.offset);
+    if let Some(mut rest) = rest {
+        tar::read(&mut rest, None, path, sink)?;
+    }
+    data.read(wanted, unpacked, |tar| tar::read(tar, end, path, sink))
 }
 
 fn remedied<T>(read: Result<T>, kind: Option<Kind>) -> Result<T> {

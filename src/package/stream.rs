@@ -1,7 +1,8 @@
 //! The data of a package as one stream: other threads unpack it, some pieces ahead of who reads it.
 use super::xz::{self, Block};
-use super::{BufRead, Error, ErrorKind, Result, Wanted, most};
+use super::{BufRead, Error, ErrorKind, Result, Wanted, failed, most};
 use crate::load::decompress::{Compression, open_stream};
+use std::collections::VecDeque;
 use std::io::{self, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -21,11 +22,42 @@ const AHEAD: usize = 8;
 type Piece = io::Result<Vec<u8>>;
 
 impl Payload<'_> {
+    /// Unpacks from the end until `start` finds a place in a block, given with its offset in the stream: that is where the rest begins that
+    /// is returned. `None` if the format has no independent blocks, or the place is nowhere. `unpacked` as for [`read`](Self::read).
+    pub(super) fn rest(
+        &self,
+        start: impl Fn(&[u8], u64) -> Option<usize>,
+        unpacked: &(dyn Fn(&[u8]) + Sync),
+    ) -> Result<Option<Rest>> {
+        let blocks = if self.compression == Some(Compression::Xz) { xz::blocks(self.data) } else { None };
+        let Some(blocks) = blocks else { return Ok(None) };
+        let mut offset: u64 = blocks.iter().map(|block| block.size as u64).sum();
+        if offset > most(self.data.len() as u64) {
+            return Ok(None);
+        }
+        thread::scope(|scope| {
+            let lanes = lanes(scope, &|| blocks.iter().rev(), blocks.len(), unpacked)?;
+            let mut rest = Rest { pieces: VecDeque::new(), at: 0, offset };
+            for turn in 0..blocks.len() {
+                let Ok(piece) = lanes[turn % lanes.len()].pieces.recv() else { break };
+                let piece = piece.map_err(failed)?;
+                offset -= piece.len() as u64;
+                let found = start(&piece, offset);
+                rest.pieces.push_front(piece);
+                if let Some(at) = found {
+                    (rest.at, rest.offset) = (at, offset + at as u64);
+                    return Ok(Some(rest));
+                }
+            }
+            Ok(None)
+        })
+    }
+
     /// Passes the unpacked stream to `read`. Blocks of xz are unpacked side by side, anything else by one thread; if only
     /// the start is wanted, this thread unpacks it. `unpacked` is called with a block that is read no more.
     pub(super) fn read<T>(
         &self,
-        wanted: Wanted,
+        wanted: Wanted<'_>,
         unpacked: &(dyn Fn(&[u8]) + Sync),
         read: impl FnOnce(&mut dyn BufRead) -> Result<T>,
     ) -> Result<T> {
@@ -37,17 +69,7 @@ impl Payload<'_> {
         let most = most(self.data.len() as u64);
         thread::scope(|scope| {
             let lanes = match &blocks {
-                Some(blocks) => {
-                    let threads =
-                        thread::available_parallelism().map_or(1, NonZeroUsize::get).min(blocks.len());
-                    let lane = |first| {
-                        // A thread has one block at most, which who reads takes at once.
-                        Lane::start(scope, 0, move |lane| {
-                            lane.blocks(blocks.iter().skip(first).step_by(threads), unpacked)
-                        })
-                    };
-                    (0..threads).map(lane).collect::<Result<Vec<Lane>>>()?
-                }
+                Some(blocks) => lanes(scope, &|| blocks.iter(), blocks.len(), unpacked)?,
                 None => {
                     let stream = move |lane: &Feed| lane.stream(compression, self.data);
                     vec![Lane::start(scope, AHEAD, stream)?]
@@ -56,6 +78,52 @@ impl Payload<'_> {
             let mut pieces = Pieces { lanes, turn: 0, piece: vec![], at: 0, left: most };
             read(&mut pieces)
         })
+    }
+}
+
+/// Threads that unpack blocks in turn. Each has one block at most, which who reads takes at once.
+fn lanes<'s, 'b: 's, I: Iterator<Item = &'b Block<'b>> + Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    blocks: &dyn Fn() -> I,
+    count: usize,
+    unpacked: &'s (dyn Fn(&[u8]) + Sync),
+) -> Result<Vec<Lane>> {
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(count);
+    let lane = |first| {
+        let own = blocks().skip(first).step_by(threads);
+        Lane::start(scope, 0, move |lane| lane.blocks(own, unpacked))
+    };
+    (0..threads).map(lane).collect()
+}
+
+/// The unpacked stream from some place on.
+pub(super) struct Rest {
+    pieces: VecDeque<Vec<u8>>,
+    /// What of the first piece was read.
+    at: usize,
+    /// The place, in bytes from the start of the stream.
+    pub(super) offset: u64,
+}
+
+impl BufRead for Rest {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.pieces.front().is_some_and(|piece| piece.len() == self.at) {
+            self.pieces.pop_front();
+            self.at = 0;
+        }
+        Ok(self.pieces.front().map_or(&[], |piece| &piece[self.at..]))
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.at += length;
+    }
+}
+
+impl Read for Rest {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let got = self.fill_buf()?.read(into)?;
+        self.consume(got);
+        Ok(got)
     }
 }
 

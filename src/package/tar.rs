@@ -1,5 +1,5 @@
 //! tar as dpkg writes it: ustar, with the long names of GNU tar and of pax.
-use super::{BufRead, Entry, Error, ErrorKind, Path, PathBuf, Result, Sink, content, fill, skip};
+use super::{BufRead, Entry, Error, ErrorKind, Path, PathBuf, Result, Sink, content, fill, plain, skip};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -8,12 +8,38 @@ const BLOCK: usize = 512;
 /// More than any name or set of attributes of one member.
 const LONGEST: u64 = 1 << 20;
 
-/// Reads the members up to the end mark.
-pub(super) fn read(stream: &mut dyn BufRead, package: &Path, sink: &mut dyn Sink) -> Result<()> {
+/// Where in these bytes, which stand `offset` bytes into an archive, the header of a file of this name is; the last of them, if there are
+/// several. A name that needs a member of its own is not found.
+pub(super) fn find(bytes: &[u8], offset: u64, wanted: &Path) -> Option<usize> {
+    let first = (offset.wrapping_neg() % BLOCK as u64) as usize;
+    let (blocks, _) = bytes.get(first..)?.as_chunks::<BLOCK>();
+    let wanted_start = *wanted.as_os_str().as_bytes().first()?;
+    let is_it = |header: &[u8; BLOCK]| {
+        let begins_so = header.starts_with(b"./") || header[0] == wanted_start;
+        let is_file = begins_so && matches!(header[156], b'0' | 0);
+        is_file && plain(&name(header)).is_some_and(|name| name == wanted) && checked(header)
+    };
+    blocks.iter().rposition(is_it).map(|at| first + at * BLOCK)
+}
+
+/// Reads the members up to the end mark, or up to an offset.
+pub(super) fn read(
+    stream: &mut dyn BufRead,
+    end: Option<u64>,
+    package: &Path,
+    sink: &mut dyn Sink,
+) -> Result<()> {
     // For the member that follows.
     let (mut long_name, mut long_size) = (None, None);
     let mut at = 0u64;
     loop {
+        match end {
+            Some(end) if at == end => return Ok(()),
+            Some(end) if at > end => {
+                return Err(Error::new(ErrorKind::Damaged, "a tar member within another one").offset(end));
+            }
+            _ => {}
+        }
         let mut header = [0; BLOCK];
         fill(stream, &mut header)?;
         if header.iter().all(|byte| *byte == 0) {

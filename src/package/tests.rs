@@ -3,14 +3,14 @@ use super::*;
 use proptest::prelude::*;
 
 #[derive(Default)]
-struct All(Vec<(PathBuf, usize)>);
+struct All(Vec<(PathBuf, Vec<u8>)>);
 
 impl Sink for All {
     fn wants(&mut self, _: &Path) -> bool {
         true
     }
     fn take(&mut self, name: &Path, member: Member) {
-        self.0.push((name.to_owned(), member.bytes.len()));
+        self.0.push((name.to_owned(), member.bytes.to_vec()));
     }
     fn skip(&mut self, _: Error) {}
 }
@@ -33,6 +33,57 @@ fn tar_member(name: &str, kind: u8, content: &[u8]) -> Vec<u8> {
     member.extend(content);
     member.resize(member.len().next_multiple_of(512), 0);
     member
+}
+
+/// A Debian package of these files, its data in blocks of xz; `None` without the tool that makes them.
+fn deb_in_blocks(files: &[(&str, Vec<u8>)]) -> Option<Vec<u8>> {
+    let mut tar: Vec<u8> = files.iter().flat_map(|(name, content)| tar_member(name, b'0', content)).collect();
+    tar.extend([0; 1024]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.tar");
+    std::fs::write(&path, &tar).unwrap();
+    let packed =
+        std::process::Command::new("xz").args(["-c", "--block-size=4096"]).arg(&path).output().ok()?;
+    let header =
+        format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "data.tar.xz", 0, 0, 0, 100_644, packed.stdout.len());
+    Some(
+        [deb::MAGIC, b"   0           0     0     100644  0         `\n", header.as_bytes(), &packed.stdout]
+            .concat(),
+    )
+}
+
+#[test]
+fn a_package_is_read_from_its_end_if_that_is_wanted() {
+    let noise = |seed: u32, length: usize| {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..length).map(|_| next()).collect::<Vec<u8>>()
+    };
+    let names = ["./a.ko", "./b.ko", "./c.ko", "./vmlinux", "./z"];
+    let files: Vec<(&str, Vec<u8>)> = names
+        .iter()
+        .zip([9_000, 100, 20_000, 30_000, 5_000])
+        .map(|(name, size)| (*name, noise(size, size as usize)))
+        .collect();
+    let Some(package) = deb_in_blocks(&files) else { return eprintln!("skipped: xz is not installed") };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("k.deb");
+    std::fs::write(&path, &package).unwrap();
+    let read = |first: &str| {
+        let mut all = All::default();
+        read_beginning_with(Path::new(first), Path::new("k"), &path, &mut all).unwrap();
+        all
+    };
+    let whole: Vec<(PathBuf, Vec<u8>)> =
+        files.iter().map(|(name, content)| (name.trim_start_matches("./").into(), content.clone())).collect();
+    for (first, number) in [("vmlinux", 3), ("a.ko", 0), ("b.ko", 1), ("z", 4), ("nowhere", 0)] {
+        let mut expected = whole.clone();
+        expected.rotate_left(number);
+        assert!(read(first).0 == expected, "{first}");
+    }
 }
 
 /// A Debian package with a member of each kind.
@@ -87,7 +138,7 @@ fn names_of_each_form_are_read() {
     let (read, all) = read(&deb());
     read.unwrap();
     let found: Vec<(String, usize)> =
-        all.0.iter().map(|(name, length)| (name.display().to_string(), *length)).collect();
+        all.0.iter().map(|(name, content)| (name.display().to_string(), content.len())).collect();
     let long = format!("long/{}", "x".repeat(120));
     assert_eq!(found, [("short".to_owned(), 5), (long, 7), ("by-pax/a".to_owned(), 5)]);
 }

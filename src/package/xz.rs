@@ -12,7 +12,7 @@ pub(super) struct Block<'d> {
     /// The bytes without the padding and the check.
     unchecked: usize,
     /// Its length when unpacked, as the index has it.
-    size: usize,
+    pub(super) size: usize,
     check: Check,
 }
 

@@ -85,6 +85,28 @@ fn a_debian_package_answers_as_its_tree() {
     }
 }
 
+/// Debian's packages from 7.0 on have vmlinux behind the modules.
+#[test]
+fn a_kernel_that_comes_last_answers_as_its_tree() {
+    let (m, [mut debug, shipped]) = kernel();
+    let (_, vmlinux) = debug.remove(1);
+    debug.push((format!("usr/lib/debug/lib/modules/{RELEASE}/vmlinux"), vmlinux));
+    for packer in [XZ_IN_BLOCKS, XZ] {
+        let [own, other] = [("k-dbg.deb", &debug), ("k.deb", &shipped)]
+            .map(|(name, files)| write(&m, name, &listed(files, packer)));
+        answers_as_tree(&m, &[own, other]);
+    }
+    // The first block is damaged, with which the modules begin: vmlinux was read before it.
+    debug[0].1 = (0..200_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let names = || debug.iter().map(|(name, _)| name.as_str());
+    let mut data = packed(XZ_IN_BLOCKS, &tar(&debug));
+    data[200..264].fill(7);
+    let path = write(&m, "k.deb", &deb_with_list(names(), ".xz", &data));
+    let run = build(m.db.path(), &[path]);
+    assert_eq!((run.code, run.err.matches("its data cannot be unpacked").count()), (4, 1), "{run:?}");
+    assert!(run.out.starts_with(&format!("{RELEASE}: ")), "{run:?}");
+}
+
 /// A package with a list of its files.
 fn listed(files: &Files, packer: Packer) -> Vec<u8> {
     deb_with_list(files.iter().map(|(name, _)| name.as_str()), packer.0, &packed(packer, &tar(files)))
