@@ -2,7 +2,7 @@
 use crate::failure::{Answer, usage};
 use crate::kernel::Kernel;
 use crate::live::Live;
-use crate::placement::html;
+use crate::placements::html;
 use crate::record::{hash, position, record};
 use crate::to_python::to_python;
 use probeidx::cli::addr::loaded as given;

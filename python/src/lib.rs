@@ -26,6 +26,7 @@ mod live;
 mod offers;
 mod pages;
 mod placement;
+mod placements;
 mod places;
 mod record;
 mod store;
@@ -57,9 +58,11 @@ mod _probeidx {
     use crate::offers::{Offer, Refused};
     #[pymodule_export]
     use crate::placement::{
-        Alias, AliasLocal, Anchor, Call, Coverage, Elsewhere, Field, Instead, Passed, Placement, Placements,
-        Reached, Source, Variable,
+        Alias, AliasLocal, Anchor, Call, Coverage, Elsewhere, Field, Instead, Passed, Placement, Reached,
+        Source, Variable,
     };
+    #[pymodule_export]
+    use crate::placements::Placements;
     #[pymodule_export]
     use crate::store::{Store, main, open};
     #[pymodule_export]

@@ -53,7 +53,7 @@ macro_rules! list {
                 format!("<{}: {}>", stringify!($name), self.all.len())
             }
             fn _repr_html_(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<pyo3::Py<pyo3::PyAny>> {
-                $crate::placement::html(slf.as_any(), $html)
+                $crate::placements::html(slf.as_any(), $html)
             }
             $($more)*
         }

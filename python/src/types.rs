@@ -1,7 +1,7 @@
 //! Types: their layouts, their members, and who uses them.
 use crate::failure::{Answer, Failure, usage};
 use crate::kernel::Kernel;
-use crate::placement::html;
+use crate::placements::html;
 use crate::record::{hash, record};
 use crate::to_python::to_python;
 use probeidx::query::explain;

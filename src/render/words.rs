@@ -1,4 +1,4 @@
-//! Describes coverage, refusals and return probes in words.
+//! Describes coverage, refusals, return probes and days in words.
 use super::{printable, printable_bytes as text};
 use crate::query::index::functions::Instance;
 use crate::query::index::registers::kernel_register;
@@ -10,23 +10,6 @@ use crate::query::verdict::alternative::Alternative;
 use crate::query::verdict::coverage::{Coverage, Reached};
 use crate::query::verdict::reason::Reason;
 use probeidx_format::record::RefusedBy;
-
-/// `2026-11-26` of seconds since 1970; `-` of none. Days are counted from 1 March of year 0, so that a leap day ends a year.
-pub fn date(seconds: i64) -> String {
-    if seconds == 0 {
-        return "-".to_owned();
-    }
-    const DAYS_TO_1970: i64 = 719_468;
-    const DAYS_OF_400_YEARS: i64 = 146_097;
-    let days = seconds.div_euclid(86_400) + DAYS_TO_1970;
-    let (era, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
-    format!("{:04}-{month:02}-{day:02}", year + 400 * era)
-}
 
 /// `vmlinux`, `module overlay`, `/usr/bin/ls`
 pub fn object(p: &Placement<'_>) -> String {
@@ -173,6 +156,23 @@ pub fn returns(function: &str, returns: Returns) -> Option<String> {
              a return probe fires when these return, with their value"
         )
     })
+}
+
+/// `2026-11-26` of seconds since 1970; `-` of none. Days are counted from 1 March of year 0, so that a leap day ends a year.
+pub fn date(seconds: i64) -> String {
+    if seconds == 0 {
+        return "-".to_owned();
+    }
+    const DAYS_TO_1970: i64 = 719_468;
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let days = seconds.div_euclid(86_400) + DAYS_TO_1970;
+    let (era, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+    format!("{:04}-{month:02}-{day:02}", year + 400 * era)
 }
 
 #[cfg(test)]

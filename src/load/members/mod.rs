@@ -1,6 +1,6 @@
 //! Files inside of packages, held in memory: each is found by the path that it would have if its package were a folder.
 //!
-//! No such path exists on disk, because the package there is a file. The packages of one build are one [tree]: a file that
+//! No such path exists on disk, because the package there is a file. The packages of one build are one tree: a file that
 //! is not in the package of its path is looked for in the others, as if all had been unpacked into one folder.
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,24 @@
 //! JSON Lines: one object for each placement, with the documented fields.
-use super::steps::{self, Step};
-use super::{kprobe_events, lossy as text, words};
+mod coverage;
+mod refused;
+mod variable;
+
+use super::{kprobe_events, lossy as text};
 use crate::query::index::{symbols, user_object};
 use crate::query::resolve::defined::Defined;
 use crate::query::resolve::placement::{self, Placement};
 use crate::query::spec::Filter;
 use crate::query::systemtap::probe_point;
-use crate::query::value::nearest_location;
-use crate::query::value::reader::{Role, ValueAt};
-use crate::query::verdict::blacklist::Refused;
-use crate::query::verdict::mechanism::{ByMechanism, Mechanism};
-use crate::query::verdict::reason::Reason;
-use crate::query::verdict::{alternative, coverage};
+use crate::query::verdict::alternative;
+pub use coverage::{Coverage, Reached};
 use probeidx_format::View;
+pub use refused::{RefusedRange, refused, refused_range};
 use serde::Serialize;
 use std::borrow::Cow;
+#[cfg(feature = "schema")]
 use std::collections::BTreeMap;
 use std::io::Write;
+pub use variable::{Elsewhere, Passed, Variable};
 
 /// An address at which a function runs, or a line starts; see [`object`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -246,43 +248,6 @@ impl From<&alternative::Alternative<'_>> for Instead {
     }
 }
 
-/// How many addresses a function runs at, and how many of them can be reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Coverage {
-    /// The distinct addresses.
-    pub instances: u32,
-    /// Those that some mechanism reaches by address.
-    pub reachable: u32,
-    /// The entries.
-    pub out_of_line: Reached,
-    /// The inlined copies.
-    pub inline: Reached,
-    /// The functions that contain the copies.
-    pub callers: u32,
-    /// By mechanism, how many it accepts.
-    pub by: Map<u32>,
-    /// Copies in sections that are gone, by reason.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub left_out: BTreeMap<&'static str, u32>,
-}
-
-/// The part of a coverage that is of entries, or of copies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reached {
-    /// The distinct addresses.
-    pub instances: u32,
-    /// Those that can be reached.
-    pub reachable: u32,
-    /// The others, by reason.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub refused: BTreeMap<&'static str, u32>,
-    /// Those of which it is not known.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub undecided: u32,
-}
-
 /// An ordered map of names and values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map<T>(pub Vec<(&'static str, T)>);
@@ -314,151 +279,6 @@ pub struct Returns {
     pub never: bool,
     /// Some exits are jumps to other functions.
     pub tail_calls: bool,
-}
-
-/// A value that can be read at a place, or cannot.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Variable {
-    /// The name, or the expression as it was requested.
-    pub name: String,
-    /// `param`, `local`, `return`, `raw`, `field`.
-    pub kind: &'static str,
-    /// The type as C spells it.
-    #[serde(rename = "type")]
-    pub type_name: Option<String>,
-    /// `readable`, `constant`, `elsewhere`, `optimized-out`, `unsupported`.
-    pub state: &'static str,
-    /// Where it is, or why it cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub location: Option<String>,
-    /// For kprobe_events, where that is correct.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetch: Option<String>,
-    /// Where it can be read instead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub elsewhere: Option<Elsewhere>,
-    /// Where the calling convention passes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed: Option<Passed>,
-    /// The reads that lead to a requested value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Vec<Step>>,
-    /// The same in C.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub c: Option<String>,
-}
-
-/// The nearest address where a variable has a location, if it has none here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Elsewhere {
-    /// The address.
-    pub address: Hex,
-    /// The symbol that holds it.
-    pub symbol: Option<String>,
-    /// The offset from that.
-    pub offset: Option<u32>,
-    /// The file of its source line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// That line, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-impl From<&nearest_location::Elsewhere> for Elsewhere {
-    fn from(e: &nearest_location::Elsewhere) -> Self {
-        Self {
-            address: Hex(e.address),
-            symbol: e.symbol.as_ref().map(|s| s.0.clone()),
-            offset: e.symbol.as_ref().map(|s| s.1),
-            file: e.line.as_ref().map(|l| l.0.clone()),
-            line: e.line.as_ref().map(|l| l.1),
-        }
-    }
-}
-
-/// Where the calling convention passes a parameter, and whether that is confirmed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Passed {
-    /// The position, from 1.
-    pub number: u32,
-    /// The register or slot.
-    pub slot: String,
-    /// What confirms it.
-    pub proof: &'static str,
-}
-
-impl Variable {
-    pub(super) fn new(view: &View<'_>, v: &ValueAt) -> Self {
-        let plan = v.plan.as_ref().filter(|_| v.is_asked);
-        Self {
-            name: v.name.clone(),
-            kind: match v.role {
-                Role::Parameter => "param",
-                Role::Local => "local",
-                Role::Return => "return",
-                Role::Raw => "raw",
-                Role::Field => "field",
-            },
-            type_name: v.type_name.clone(),
-            state: v.state.name(),
-            location: v.location.clone(),
-            fetch: v.fetch.clone(),
-            elsewhere: v.elsewhere.as_ref().map(Elsewhere::from),
-            passed: v.parameter.map(|p| Passed {
-                number: p.number,
-                slot: words::slot(p.slot, view.machine()),
-                proof: p.proof.name(),
-            }),
-            steps: plan.map(|plan| steps::steps(view, plan)),
-            c: plan.and_then(|plan| steps::c(view, plan)),
-        }
-    }
-}
-
-/// A range that the kernel refuses to kprobes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RefusedRange {
-    /// The release.
-    pub kernel: String,
-    /// The module; `None` for vmlinux.
-    pub module: Option<String>,
-    /// The section's name.
-    pub section: String,
-    /// Its first address: a link address; in a module, an offset within the section.
-    pub start: Hex,
-    /// The address behind its last byte.
-    pub end: Hex,
-    /// The function, or what the kernel calls the range.
-    pub name: String,
-    /// The verdict of kprobes there.
-    pub reason: &'static str,
-    /// What says so.
-    pub source: &'static str,
-}
-
-/// Writes a range of the kernel's blacklist as one line.
-pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, &refused_range(kernel, range))?;
-    out.write_all(b"\n")
-}
-
-/// A range of the kernel's blacklist.
-pub fn refused_range(kernel: &str, range: &Refused<'_>) -> RefusedRange {
-    RefusedRange {
-        kernel: kernel.to_owned(),
-        module: range.module.map(text),
-        section: text(range.section),
-        start: Hex(range.start),
-        end: Hex(range.end),
-        name: text(range.name),
-        reason: Reason::from(range.source).name(),
-        source: words::source(range.source),
-    }
 }
 
 /// At how many placements something is defined.
@@ -497,25 +317,6 @@ pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn W
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")
-}
-
-fn reached(reached: &coverage::Reached) -> Reached {
-    let coverage::Reached { total: instances, reachable, undecided, .. } = *reached;
-    Reached { instances, reachable, refused: by_name(&reached.refused), undecided }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-/// How many addresses each mechanism accepts, and `fentry` for both that need an ftrace site.
-fn accepted(by: &ByMechanism<u32>) -> Map<u32> {
-    let named = by.iter().map(|(mechanism, count)| (mechanism.name(), count));
-    Map(named.chain(by.get(Mechanism::Trampoline).map(|count| (Mechanism::FENTRY, count))).collect())
-}
-
-fn by_name(counts: &[(Reason, u32)]) -> BTreeMap<&'static str, u32> {
-    counts.iter().map(|(reason, n)| (reason.name(), *n)).collect()
 }
 
 /// Writes a placement as one line.
@@ -578,15 +379,7 @@ pub fn object<'k>(
         by_name: placement.by_name.map(|by| ByName { name: text(by.name), state: by.state.name() }),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None).ok(),
-        coverage: Coverage {
-            instances: coverage.instances(),
-            reachable: coverage.by.any_address(),
-            out_of_line: reached(&coverage.out_of_line),
-            inline: reached(&coverage.inline),
-            callers: coverage.callers,
-            by: accepted(&coverage.by),
-            left_out: by_name(&coverage.left_out),
-        },
+        coverage: Coverage::from(&**coverage),
         returns: (filter == Filter::Return)
             .then_some(Returns { never: placement.returns.never, tail_calls: placement.returns.tail_calls }),
         vars: placement.values.iter().map(|v| Variable::new(view, v)).collect(),
