@@ -34,11 +34,11 @@ pub(super) fn open(
     candidates: &mut Vec<Candidate>,
     skipped: &mut Vec<Error>,
 ) -> Result<()> {
-    let listed = package::list(called, path)?;
+    let listing = package::list(called, path)?.unwrap_or_default();
     members.add_package(called);
-    let wanted: Vec<Listed> = listed
+    let wanted: Vec<Listed> = listing
+        .files
         .into_iter()
-        .flatten()
         .filter(|file| is_wanted(&called.join(&file.name), modules))
         .map(|file| Listed { name: called.join(file.name), ..file })
         .collect();
@@ -55,7 +55,8 @@ pub(super) fn open(
             modules,
             kernel: kernel.and_then(|name| Some(name.strip_prefix(called).ok()?.to_owned())),
         };
-        members.expect(wanted.into_iter().map(|file| file.name), Box::new(move |feed| arrival.unpack(feed)));
+        let names = wanted.into_iter().map(|file| file.name);
+        members.expect(names, listing.bytes, Box::new(move |feed| arrival.unpack(feed)));
         return Ok(());
     }
     let before = candidates.len();

@@ -20,31 +20,41 @@ pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
     })
 }
 
-/// The names of the files, as `md5sums` of `control.tar` has them (deb-md5sums(5)): `SUM  NAME` each. `None` without it: dpkg demands
-/// none.
-pub(super) fn names(bytes: &[u8]) -> Option<Vec<PathBuf>> {
-    let mut sums = Sums(None);
-    let read = |tar: &mut dyn BufRead| tar::read(tar, None, Path::new(""), &mut sums);
+/// The names of the files, as `md5sums` of `control.tar` has them (deb-md5sums(5)): `SUM  NAME` each; and how many bytes they have
+/// together, by `Installed-Size` of `control`, in KiB (deb-control(5)), or 0. `None` without `md5sums`: dpkg demands none.
+pub(super) fn names(bytes: &[u8]) -> Option<(Vec<PathBuf>, u64)> {
+    let mut control = Control::default();
+    let read = |tar: &mut dyn BufRead| tar::read(tar, None, Path::new(""), &mut control);
     archive(bytes, "control.tar").ok()??.read(Wanted::Start, &|_| (), read).ok()?;
+    let installed = control.about.as_deref().and_then(|about| {
+        let field =
+            about.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Installed-Size:"))?;
+        str::from_utf8(field).ok()?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
     let name = |line: &[u8]| {
         let at = memchr::memmem::find(line, b"  ")?;
         Some(PathBuf::from(OsStr::from_bytes(&line[at + 2..])))
     };
-    Some(sums.0?.split(|byte| *byte == b'\n').filter_map(name).collect())
+    Some((control.sums?.split(|byte| *byte == b'\n').filter_map(name).collect(), installed.unwrap_or(0)))
 }
 
-/// Takes `md5sums`.
-struct Sums(Option<Arc<Vec<u8>>>);
+/// Takes two files of `control.tar`.
+#[derive(Default)]
+struct Control {
+    about: Option<Arc<Vec<u8>>>,
+    sums: Option<Arc<Vec<u8>>>,
+}
 
-impl Sink for Sums {
+impl Sink for Control {
     fn wants(&mut self, name: &Path) -> bool {
-        name == Path::new("md5sums")
+        name == Path::new("control") || name == Path::new("md5sums")
     }
     fn has_enough(&self) -> bool {
-        self.0.is_some()
+        self.about.is_some() && self.sums.is_some()
     }
-    fn take(&mut self, _: &Path, member: Member) {
-        self.0 = Some(member.bytes);
+    fn take(&mut self, name: &Path, member: Member) {
+        let taken = if name == Path::new("control") { &mut self.about } else { &mut self.sums };
+        *taken = Some(member.bytes);
     }
     fn skip(&mut self, _: Error) {}
 }

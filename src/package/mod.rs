@@ -129,22 +129,33 @@ pub struct Listed {
     pub size: Option<u64>,
 }
 
-/// The files of the package's own list; `None` if there is none. No data is unpacked: a name may stand for nothing, and a file may lack
+/// What a package says that it has.
+#[derive(Default)]
+pub struct Listing {
+    /// In the order of the list.
+    pub files: Vec<Listed>,
+    /// How many bytes the files without sizes have together, more or less; 0 if the package does not say that.
+    pub bytes: u64,
+}
+
+/// The package's own list of its files; `None` if there is none. No data is unpacked: a name may stand for nothing, and a file may lack
 /// there.
 ///
 /// # Errors
 /// As for [`read`], for what its headers tell.
-pub fn list(called: &Path, path: &Path) -> Result<Option<Vec<Listed>>> {
+pub fn list(called: &Path, path: &Path) -> Result<Option<Listing>> {
     let mapping = Watching::open(path)?;
     let bytes = mapping.bytes();
     let listed = |name: &Path, size| Some(Listed { name: plain(name)?, size });
     let names = match Kind::of(bytes) {
         Some(Kind::Deb) => deb::payload(bytes).map(|_| {
-            Some(deb::names(bytes)?.iter().filter_map(|name| listed(name, None)).collect::<Vec<_>>())
+            let (names, bytes) = deb::names(bytes)?;
+            Some(Listing { files: names.iter().filter_map(|name| listed(name, None)).collect(), bytes })
         }),
         Some(Kind::Rpm) => rpm::payload(bytes).map(|(_, files)| {
             let files = files.iter().filter(|file| file.size > 0 && cpio::is_regular(file.mode.into()));
-            Some(files.filter_map(|file| listed(&file.path, Some(file.size))).collect())
+            let files = files.filter_map(|file| listed(&file.path, Some(file.size))).collect();
+            Some(Listing { files, bytes: 0 })
         }),
         None => Ok(None),
     };

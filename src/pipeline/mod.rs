@@ -182,7 +182,9 @@ fn build_each(
     let packages = Packages { members: &found.members, metas };
     let mut skipped: Vec<Skipped> = found.skipped.into_iter().map(Skipped::object).collect();
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
-    observer.started(inputs().count(), inputs().map(|i| i.size).sum());
+    let without_size = inputs().filter(|input| input.is_listed && input.size == 0);
+    let in_packages = found.members.bytes_of(without_size.map(|input| input.path.as_path()));
+    observer.started(inputs().count(), in_packages + inputs().map(|input| input.size).sum::<u64>());
     let pool = threads(options)?;
     let mut last: Option<Started> = None;
     // While a kernel is merged and written, the next one is read: neither keeps all processors busy to its end. Two

@@ -51,12 +51,17 @@ impl Members {
         }
     }
 
-    /// Adds members of the package that was added last, by their paths below it. `start` is called by a thread of its own once one of
-    /// them is asked for, and unpacks them.
-    pub fn expect(&self, paths: impl Iterator<Item = PathBuf>, start: Start) {
+    /// Adds members of the package that was added last, by their paths below it, which have so many bytes together if their sizes are not
+    /// known. `start` is called by a thread of its own once one of them is asked for, and unpacks them.
+    pub fn expect(&self, paths: impl Iterator<Item = PathBuf>, bytes: u64, start: Start) {
         if let Some(tree) = &self.0 {
-            tree.expect(paths, start);
+            tree.expect(paths, bytes, start);
         }
+    }
+
+    /// How many bytes the packages have that have one of these members, if they are not unpacked yet.
+    pub fn bytes_of<'p>(&self, mut members: impl Iterator<Item = &'p Path>) -> u64 {
+        self.0.as_ref().map_or(0, |tree| tree.bytes_of(&mut members))
     }
 
     /// The packages, in the order added.

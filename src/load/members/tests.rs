@@ -8,7 +8,7 @@ fn package(name: &str, files: &[&str], unpack: impl FnOnce(Feed) + Send + 'stati
     let mut members = Members::default();
     let path = Path::new("/packages").join(name);
     members.add_package(&path);
-    members.expect(files.iter().map(|file| path.join(file)), Box::new(unpack));
+    members.expect(files.iter().map(|file| path.join(file)), 7, Box::new(unpack));
     (members, path)
 }
 
@@ -21,7 +21,7 @@ const MIB: usize = 1 << 20;
 #[test]
 fn a_package_is_unpacked_as_its_files_are_asked_for() {
     let (said, heard) = channel();
-    let (_members, path) = package("ahead.deb", &["a", "b", "c", "d", "e"], {
+    let (members, path) = package("ahead.deb", &["a", "b", "c", "d", "e"], {
         let path = Path::new("/packages/ahead.deb");
         move |feed| {
             for file in ["a", "b", "c", "d", "e"] {
@@ -35,6 +35,8 @@ fn a_package_is_unpacked_as_its_files_are_asked_for() {
         }
     });
     assert!(is_file(&path.join("e")) && !is_file(&path.join("f")));
+    assert_eq!(members.bytes_of([path.join("e").as_path(), Path::new("/e")].into_iter()), 7);
+    assert_eq!(members.bytes_of([Path::new("/e")].into_iter()), 0);
     // Nothing comes before anything is asked for; and of what nobody wants, nothing at all.
     assert!(heard.recv_timeout(Duration::from_millis(20)).is_err());
     forget(&path.join("c"));

@@ -45,6 +45,8 @@ struct Package {
     path: PathBuf,
     /// Until the first of its files is asked for.
     start: Option<Start>,
+    /// What it has when it is unpacked, if that is known.
+    bytes: u64,
     /// Whether a thread unpacks it.
     is_running: bool,
     /// How many wait for one of its files.
@@ -80,11 +82,24 @@ impl Tree {
     }
 
     /// Files of the package that was added last, which `start` unpacks once one of them is asked for.
-    pub(super) fn expect(&self, files: impl Iterator<Item = PathBuf>, start: Start) {
+    pub(super) fn expect(&self, files: impl Iterator<Item = PathBuf>, bytes: u64, start: Start) {
         let mut state = self.0.state();
         let Some(number) = state.packages.len().checked_sub(1) else { return };
         state.files.extend(files.map(|path| (path, File::Coming(number))));
-        state.packages[number].start = Some(start);
+        (state.packages[number].start, state.packages[number].bytes) = (Some(start), bytes);
+    }
+
+    /// How many bytes the packages have that have one of these files.
+    pub(super) fn bytes_of(&self, files: &mut dyn Iterator<Item = &Path>) -> u64 {
+        let state = self.0.state();
+        let wanted = state.having(files);
+        state
+            .packages
+            .iter()
+            .zip(wanted)
+            .filter(|(_, is_wanted)| *is_wanted)
+            .map(|(package, _)| package.bytes)
+            .sum()
     }
 
     pub(super) fn packages(&self) -> Vec<PathBuf> {
@@ -128,12 +143,10 @@ impl Tree {
     /// Gives what was wrong with them, once.
     pub(super) fn end(&self, files: Option<&mut dyn Iterator<Item = &Path>>) -> Vec<Error> {
         let mut state = self.0.state();
-        let mut wanted = vec![files.is_none(); state.packages.len()];
-        for file in files.into_iter().flatten() {
-            if let Some(number) = state.packages.iter().position(|package| file.starts_with(&package.path)) {
-                wanted[number] = true;
-            }
-        }
+        let wanted = match files {
+            Some(files) => state.having(files),
+            None => vec![true; state.packages.len()],
+        };
         let mut errors = vec![];
         for number in (0..wanted.len()).filter(|number| wanted[*number]) {
             while state.packages[number].is_running {
@@ -194,6 +207,17 @@ impl State {
         let below = self.packages.iter().find_map(|package| path.strip_prefix(&package.path).ok())?;
         let others = self.packages.iter().map(|package| package.path.join(below));
         Some(std::iter::once(path.to_owned()).chain(others).collect())
+    }
+
+    /// Whether each package has one of these files, by their paths.
+    fn having(&self, files: &mut dyn Iterator<Item = &Path>) -> Vec<bool> {
+        let mut having = vec![false; self.packages.len()];
+        for file in files {
+            if let Some(number) = self.packages.iter().position(|package| file.starts_with(&package.path)) {
+                having[number] = true;
+            }
+        }
+        having
     }
 
     fn is_there(&self, path: &Path) -> bool {
