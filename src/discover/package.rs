@@ -108,14 +108,26 @@ impl Arrival {
                 };
                 let missing = feed.missing();
                 if let Some(first) = missing.first() {
-                    damaged(format!("{} files of the package's list are not in it", missing.len()), first);
+                    let what = "the package's list names it, and the package does not have it";
+                    damaged(with_others(what, missing.len()), first);
                 }
                 if let Some((first, count)) = &unlisted {
-                    let what = format!("{count} files are not in the package's list: they are passed over");
-                    damaged(what, first);
+                    damaged(
+                        with_others("the package's list does not name it: it is passed over", *count),
+                        first,
+                    );
                 }
             }
         }
+    }
+}
+
+/// What holds for the first of several files.
+fn with_others(what: &str, count: usize) -> String {
+    match count - 1 {
+        0 => what.to_owned(),
+        1 => format!("{what}; so with another one"),
+        others => format!("{what}; so with {others} others"),
     }
 }
 

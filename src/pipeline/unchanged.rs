@@ -36,15 +36,18 @@ pub fn unchanged<'i>(
                     && build_id(&input.path) == known.build_id))
     };
     let (parts, objects): (Vec<_>, Vec<_>) = meta.inputs.iter().partition(is_part);
-    // What lies in a package is as it was if the package is.
-    let is_member = |path: &str, parts: &[&InputMeta]| {
-        parts.iter().any(|part| part.path != path && Path::new(path).starts_with(&part.path))
+    // What lies in a package is as it was if the package is, which is a part.
+    let is_member =
+        |path: &str| parts.iter().any(|part| part.path != path && Path::new(path).starts_with(&part.path));
+    let same_object = |known: &InputMeta, input: &Input| match input.is_listed {
+        true => known.path == input.path.display().to_string() && is_member(&known.path),
+        false => same(known, input),
     };
     let whole = meta.written_by == env!("CARGO_PKG_VERSION")
         && (meta.user.is_some() || meta.without_modules != options.modules)
         && objects.len() == inputs.len()
-        && objects.iter().zip(&inputs).all(|(known, input)| same(known, input))
-        && parts.iter().filter(|known| !is_member(&known.path, &parts)).all(|known| Input::of(known.path.as_ref()).is_ok_and(|input| same(known, &input)))
+        && objects.iter().zip(&inputs).all(|(known, input)| same_object(known, input))
+        && parts.iter().filter(|known| !is_member(&known.path)).all(|known| Input::of(known.path.as_ref()).is_ok_and(|input| same(known, &input)))
         // A part that was missing may exist now.
         && meta.skipped.iter().all(|s| s.kind != ErrorKind::MissingPart.name())
         && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept))

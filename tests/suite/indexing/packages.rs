@@ -85,6 +85,26 @@ fn a_debian_package_answers_as_its_tree() {
     }
 }
 
+/// Beside a folder, too, what lies in a package is as it was if the package is.
+#[test]
+fn a_package_beside_a_folder_is_read_once() {
+    let (m, [debug, _]) = kernel();
+    let package = write(&m, "k-dbg.deb", &listed(&debug, XZ));
+    let once = || build(m.db.path(), &[package.clone(), m.root.path().join("lib")]).found();
+    let built = once();
+    assert!(
+        built.starts_with(&format!("{RELEASE}: 4 objects, ")) && !built.contains("nothing had changed"),
+        "{built}"
+    );
+    assert!(once().contains("(nothing had changed)"));
+    std::fs::write(&package, listed(&debug[..4].to_vec(), GZIP)).unwrap();
+    assert!(
+        !build(m.db.path(), &[package.clone(), m.root.path().join("lib")])
+            .out
+            .contains("nothing had changed")
+    );
+}
+
 /// Debian's packages from 7.0 on have vmlinux behind the modules.
 #[test]
 fn a_kernel_that_comes_last_answers_as_its_tree() {
@@ -132,14 +152,14 @@ fn the_list_of_a_package_may_be_wrong() {
     ];
     let (code, built, err) = said(&more, &debug);
     assert_eq!((code, &*built), (4, "6.1.0-test: 4 objects"), "{err}");
-    assert!(err.contains("k-dbg.deb/lib/modules/6.1.0-test/kernel/b.ko: 2 files of the package's list are not in it; fetch the package from"), "{err}");
+    assert!(err.contains("k-dbg.deb/lib/modules/6.1.0-test/kernel/b.ko: the package's list names it, and the package does not have it; so with another one; fetch the package from"), "{err}");
     // The last of the files is not in the list.
     let mut unlisted = debug.clone();
     unlisted.rotate_right(1);
     let (code, built, err) = said(&[copyright], &unlisted);
     assert_eq!((code, &*built), (4, "6.1.0-test: 3 objects"), "{err}");
     assert!(
-        err.contains("gamma-mod.ko: 1 files are not in the package's list: they are passed over"),
+        err.contains("gamma-mod.ko: the package's list does not name it: it is passed over; fetch"),
         "{err}"
     );
     // vmlinux comes last.
@@ -152,7 +172,12 @@ fn the_list_of_a_package_may_be_wrong() {
     without.remove(1);
     let (code, _, err) = said(&[copyright, vmlinux], &without);
     assert_eq!((code, err.lines().count()), (3, 1), "{err}");
-    assert!(err.contains("vmlinux-6.1.0-test: 1 files of the package's list are not in it"), "{err}");
+    assert!(
+        err.contains(
+            "vmlinux-6.1.0-test: the package's list names it, and the package does not have it; fetch"
+        ),
+        "{err}"
+    );
 }
 
 /// Damage is told as of a package that is read at once.
