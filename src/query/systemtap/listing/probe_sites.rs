@@ -219,7 +219,7 @@ impl<'a> Probed<'a> {
             if !scope.contains(object)
                 || self.is_closed(object, symbol.pc.get())
                 || self.is_blocked(text, b"", spec.filter)
-                || self.is_alias(object, id.get(), symbol)
+                || self.is_alias(object, id.get(), symbol, spec)
                 || self.is_listed_inline(object, symbol.pc, spec)
             {
                 continue;
@@ -242,11 +242,15 @@ impl<'a> Probed<'a> {
     }
 
     /// Whether SystemTap lists another symbol at the same address instead, the first of the table; or none, as for the
-    /// weak stubs of system calls that are not built in.
-    fn is_alias(&self, object: ObjectId, id: u32, symbol: SymbolRecord) -> bool {
+    /// weak stubs of system calls that are not built in. The part of a function that is also that of another one (GCC merges
+    /// equal ones) is listed if the request does not include the other: `tl_to_darg.part.0` of 6.1.0-56, beside
+    /// `ext4_fc_get_tl.part.0`.
+    fn is_alias(&self, object: ObjectId, id: u32, symbol: SymbolRecord, spec: &FunctionSpec) -> bool {
+        let is_part = is_name_of_part(self.view.string(symbol.name));
         let start = self.view.symbols_of(object).start as u32;
         let before = (start..id).rev().map_while(|at| self.view.symbols.get(at as usize));
-        before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
+        let is_asked = |s: &SymbolRecord| spec.declared.name.matches(self.view.string(s.name));
+        before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function() && (!is_part || is_asked(&s)))
     }
 
     /// Whether SystemTap already lists an inlined copy that starts at this address of a program or library; it does not
@@ -294,8 +298,13 @@ impl<'a> Probed<'a> {
             .from(first)
             .iter()
             .take_while(|s| s.pc == placed.record.entry)
-            .any(|s| self.view.string(s.name).windows(6).any(|w| w == b".part."))
+            .any(|s| is_name_of_part(self.view.string(s.name)))
     }
+}
+
+/// Whether a symbol is that of the tail of a partially inlined function.
+fn is_name_of_part(name: &[u8]) -> bool {
+    name.windows(6).any(|w| w == b".part.")
 }
 
 /// The listed addresses of a declaration, entries and inline instances separately.
