@@ -14,7 +14,7 @@ use std::process::Command;
 
 const BPFTRACE: &str = "/usr/bin/bpftrace";
 /// One in so many of the scripts.
-const SHARE: usize = 5;
+const SHARE: usize = 8;
 
 /// A script on a kernel.
 struct Outcome {
@@ -98,7 +98,8 @@ fn foretold(kernel: &Kernel) {
     let listed: String = wrong.iter().map(|outcome| format!("\n{outcome}")).collect();
     assert!(wrong.is_empty(), "{}, PROBEIDX_SEED={seed}: these disagree:{listed}", kernel.release);
     let attached = outcomes.iter().filter(|outcome| outcome.is_attached).count();
-    let range = outcomes.len() / 5..outcomes.len() * 4 / 5;
+    // Some attach and some do not: else little was compared.
+    let range = outcomes.len() / 8..outcomes.len() * 7 / 8;
     assert!(range.contains(&attached), "{}: {attached} of {} attach", kernel.release, outcomes.len());
 }
 
