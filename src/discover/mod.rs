@@ -93,13 +93,8 @@ impl Input {
         if !self.is_listed {
             return Some(self.clone());
         }
-        let member = members::find(&self.path)?;
-        Some(Self {
-            size: member.bytes.len() as u64,
-            mtime_ns: member.mtime_ns,
-            is_listed: false,
-            ..self.clone()
-        })
+        let Self { size, mtime_ns, .. } = Self::of(&self.path).ok()?;
+        Some(Self { size, mtime_ns, is_listed: false, ..self.clone() })
     }
     /// Drops the content of a file in a package once it is read; see [`members::forget`].
     pub fn forget(&self) {

@@ -25,7 +25,7 @@ pub(super) fn payload(bytes: &[u8]) -> Result<Payload<'_>> {
 pub(super) fn names(bytes: &[u8]) -> Option<(Vec<PathBuf>, u64)> {
     let mut control = Control::default();
     let read = |tar: &mut dyn BufRead| tar::read(tar, None, Path::new(""), &mut control);
-    archive(bytes, "control.tar").ok()??.read(Wanted::Start, &|_| (), read).ok()?;
+    archive(bytes, "control.tar").ok()??.read(Wanted::Start, None, &|_| (), read).ok()?;
     let installed = control.about.as_deref().and_then(|about| {
         let field =
             about.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Installed-Size:"))?;

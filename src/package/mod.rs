@@ -216,7 +216,7 @@ fn read_bytes(
     let read = match kind {
         Some(Kind::Deb) => deb::payload(bytes).and_then(|data| read_tar(&data, path, wanted, unpacked, sink)),
         Some(Kind::Rpm) => rpm::payload(bytes).and_then(|(data, files)| {
-            data.read(wanted, unpacked, |cpio| cpio::read(cpio, &files, path, sink))
+            data.read(wanted, None, unpacked, |cpio| cpio::read(cpio, &files, path, sink))
         }),
         None => Err(Error::new(ErrorKind::Unsupported, "neither a Debian nor an RPM package")),
     };
@@ -238,7 +238,7 @@ fn read_tar(
     if let Some(mut rest) = rest {
         tar::read(&mut rest, None, path, sink)?;
     }
-    data.read(wanted, unpacked, |tar| tar::read(tar, end, path, sink))
+    data.read(wanted, end, unpacked, |tar| tar::read(tar, end, path, sink))
 }
 
 fn remedied<T>(read: Result<T>, kind: Option<Kind>) -> Result<T> {

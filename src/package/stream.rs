@@ -53,11 +53,13 @@ impl Payload<'_> {
         })
     }
 
-    /// Passes the unpacked stream to `read`. Blocks of xz are unpacked side by side, anything else by one thread; if only
-    /// the start is wanted, this thread unpacks it. `unpacked` is called with a block that is read no more.
+    /// Passes the unpacked stream to `read`, which reads it up to `end` if that is given. Blocks of xz are unpacked side by side,
+    /// anything else by one thread; if only the start is wanted, this thread unpacks it. `unpacked` is called with a block that
+    /// is read no more.
     pub(super) fn read<T>(
         &self,
         wanted: Wanted<'_>,
+        end: Option<u64>,
         unpacked: &(dyn Fn(&[u8]) + Sync),
         read: impl FnOnce(&mut dyn BufRead) -> Result<T>,
     ) -> Result<T> {
@@ -65,7 +67,16 @@ impl Payload<'_> {
         if let Wanted::Start = wanted {
             return read(&mut BufReader::new(open_stream(compression, self.data)));
         }
-        let blocks = if compression == Compression::Xz { xz::blocks(self.data) } else { None };
+        let mut blocks = if compression == Compression::Xz { xz::blocks(self.data) } else { None };
+        if let (Some(blocks), Some(end)) = (&mut blocks, end) {
+            let starts = blocks.iter().scan(0, |next, block| {
+                let start = *next;
+                *next += block.size as u64;
+                Some(start)
+            });
+            let count = starts.take_while(|start| *start < end).count();
+            blocks.truncate(count);
+        }
         let most = most(self.data.len() as u64);
         thread::scope(|scope| {
             let lanes = match &blocks {

@@ -166,7 +166,7 @@ fn read(
         };
         Ok((number, memory.lend(read)?))
     };
-    let groups = Groups::of(&kernel.modules);
+    let groups = Groups::of(&kernel.modules).enumerate();
     let mut modules: Vec<(usize, Group)> = if kernel.modules.iter().any(|module| module.is_listed) {
         groups.par_bridge().map(read_group).collect::<Result<_>>()?
     } else {

@@ -36,25 +36,24 @@ pub struct Module {
     pub input: Input,
 }
 
-/// The modules in groups, each read into one batch, with the number of each group. They are in the order of their paths: what lies
+/// The modules in groups, each read into one batch. They are in the order of their paths: what lies
 /// in one folder has types in common, and in this order a package has them. Of a package that is unpacked, the next group is given
 /// once it is there.
 pub struct Groups<'k> {
     modules: &'k [Input],
     order: std::vec::IntoIter<u32>,
-    count: usize,
 }
 
 impl<'k> Groups<'k> {
     pub fn of(modules: &'k [Input]) -> Self {
         let mut order: Vec<u32> = (0..modules.len() as u32).collect();
         order.sort_by_key(|number| &modules[*number as usize].path);
-        Self { modules, order: order.into_iter(), count: 0 }
+        Self { modules, order: order.into_iter() }
     }
 }
 
 impl Iterator for Groups<'_> {
-    type Item = (usize, Vec<Module>);
+    type Item = Vec<Module>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (mut group, mut sum) = (vec![], 0);
@@ -67,8 +66,7 @@ impl Iterator for Groups<'_> {
                 break;
             }
         }
-        self.count += 1;
-        (!group.is_empty()).then_some((self.count - 1, group))
+        (!group.is_empty()).then_some(group)
     }
 }
 
@@ -154,9 +152,7 @@ fn attempt(
     // What an attempt before this one left.
     gathered.finish();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
-    for (number, (Module { number: of_kernel_number, input }, changed)) in
-        modules.iter().zip(changed).enumerate()
-    {
+    for (number, (Module { number: module, input }, changed)) in modules.iter().zip(changed).enumerate() {
         let object_number = objects.len() as u32;
         let read = |object: &Elf<'_>,
                     code: &Elf<'_>,
@@ -222,9 +218,9 @@ fn attempt(
             Err,
         ) {
             Ok((facts, files, faults)) => {
-                inputs.push((*of_kernel_number, input_meta(input, Some(&facts))));
+                inputs.push((*module, input_meta(input, Some(&facts))));
                 parts.extend(part_metas(&files));
-                objects.push(((*of_kernel_number, facts), files));
+                objects.push(((*module, facts), files));
                 skipped.extend(faults);
             }
             Err(error)
@@ -233,7 +229,7 @@ fn attempt(
                 return Err((number, error));
             }
             Err(error) => {
-                inputs.push((*of_kernel_number, input_meta(input, None)));
+                inputs.push((*module, input_meta(input, None)));
                 skipped.push(Skipped::object(error));
             }
         }
