@@ -82,7 +82,7 @@ impl Payload<'_> {
             let lanes = match &blocks {
                 Some(blocks) => lanes(scope, &|| blocks.iter(), blocks.len(), unpacked)?,
                 None => {
-                    let stream = move |lane: &Feed| lane.stream(compression, self.data);
+                    let stream = move |lane: &Filler| lane.stream(compression, self.data);
                     vec![Lane::start(scope, AHEAD, stream)?]
                 }
             };
@@ -139,12 +139,12 @@ impl Read for Rest {
 }
 
 /// Where a thread puts what it unpacked, and takes used memory from.
-struct Feed {
+struct Filler {
     pieces: SyncSender<Piece>,
     used: Receiver<Vec<u8>>,
 }
 
-impl Feed {
+impl Filler {
     /// Unpacks blocks one after the other, until there is none or nobody listens.
     fn blocks<'b>(&self, blocks: impl Iterator<Item = &'b Block<'b>>, unpacked: &dyn Fn(&[u8])) {
         for block in blocks {
@@ -177,7 +177,7 @@ impl Feed {
     }
 }
 
-/// The other end of a [`Feed`].
+/// The other end of a [`Filler`].
 struct Lane {
     pieces: Receiver<Piece>,
     used: Sender<Vec<u8>>,
@@ -187,11 +187,11 @@ impl Lane {
     fn start<'s>(
         scope: &'s Scope<'s, '_>,
         ahead: usize,
-        unpack: impl FnOnce(&Feed) + Send + 's,
+        unpack: impl FnOnce(&Filler) + Send + 's,
     ) -> Result<Self> {
         let (pieces, used) = (sync_channel(ahead), channel());
-        let feed = Feed { pieces: pieces.0, used: used.1 };
-        let started = Builder::new().name("unpack".into()).spawn_scoped(scope, move || unpack(&feed));
+        let filler = Filler { pieces: pieces.0, used: used.1 };
+        let started = Builder::new().name("unpack".into()).spawn_scoped(scope, move || unpack(&filler));
         started.map_err(|e| Error::new(ErrorKind::Exhausted, format!("cannot start a thread: {e}")))?;
         Ok(Self { pieces: pieces.1, used: used.0 })
     }
