@@ -80,6 +80,8 @@ need_cargo_tool() {
     retry env CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo install --locked --quiet --debug --root "$root" "$1@$2" || fail "no $1 $2: it needs the network"
 }
 
+need_cargo_deb() { need_cargo_tool cargo-deb 3.8.0; }
+
 # Flags of rustc with which neither this tree's place nor that of the crates is in what is compiled.
 remapped_paths() { echo "--remap-path-prefix=$PWD=/src --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"; }
 

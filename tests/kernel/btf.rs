@@ -214,7 +214,7 @@ fn verdicts(kernel: &Kernel, with: &View<'_>, without: &View<'_>) {
         let is_behind_label = || {
             let symbol = symbols::holding(with, twin, there);
             symbol.is_some_and(|held| {
-                held.record.size.get() == 0 || with.string(held.record.name).starts_with(b"hyp_stub_el")
+                held.record.size.get() == 0 || with.string(held.record.name).starts_with(b"hyp_stub_")
             })
         };
         let anchors = [symbols::anchor(without, object, pc), symbols::anchor(with, twin, there)]

@@ -11,7 +11,7 @@ const OF_EACH: usize = 60;
 
 #[test]
 fn names_attach_or_do_not_as_is_said() {
-    installed::on_each(names_hold);
+    installed::on_one(names_hold);
 }
 
 fn names_hold(kernel: &Kernel) {

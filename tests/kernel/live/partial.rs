@@ -26,7 +26,7 @@ const AT_LEAST: usize = 8;
 
 #[test]
 fn entries_are_run_by_direct_calls_and_copies_without_them() {
-    installed::on_each(holds);
+    installed::on_one(holds);
 }
 
 /// A function that has an entry and copies; places that can be probed.

@@ -43,7 +43,7 @@ const MODULES_AT_LEAST: usize = 10;
 
 #[test]
 fn verdicts_and_lists_are_those_of_the_kernels() {
-    installed::on_each(verdicts_hold);
+    installed::on_one(verdicts_hold);
 }
 
 fn verdicts_hold(kernel: &Kernel) {

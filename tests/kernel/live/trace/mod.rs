@@ -19,12 +19,12 @@ const KILLS: [u64; 2] = [50, 10];
 
 #[test]
 fn traces_of_the_kernels_see_what_happens() {
-    installed::on_each(traces_hold);
+    installed::on_one(traces_hold);
 }
 
 #[test]
 fn a_trace_that_is_killed_leaves_nothing_to_the_next() {
-    installed::on_each(kills_hold);
+    installed::on_one(kills_hold);
 }
 
 /// A line that was printed: what it is of, the copy, and the values.
