@@ -38,20 +38,17 @@ pub fn write(
     let path = target.path();
     let io = |e| Error::io(path, "write the index", e);
     let all = |file: &File| {
-        std::thread::scope(|scope| {
-            let pieces = Pieces::new(scope, file)?;
-            let mut writer = write_to(pieces, meta, batches, aside, model, linked)?;
-            let Evaluated { configuration, tables, sources } = evaluated;
-            let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-            one(S::Configuration, configuration)?;
-            one(S::Tapset, &tables.meta)?;
-            one(S::TapsetNames, tables.names.as_bytes())?;
-            one(S::TapsetStrings, &tables.strings)?;
-            one(S::TapsetDefinitions, tables.definitions.as_bytes())?;
-            one(S::TapsetTrees, &tables.trees)?;
-            one(S::TapsetSources, sources)?;
-            writer.finish(meta.machine, model.release)
-        })
+        let mut writer = write_to(Pieces::new(file), meta, batches, aside, model, linked)?;
+        let Evaluated { configuration, tables, sources } = evaluated;
+        let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+        one(S::Configuration, configuration)?;
+        one(S::Tapset, &tables.meta)?;
+        one(S::TapsetNames, tables.names.as_bytes())?;
+        one(S::TapsetStrings, &tables.strings)?;
+        one(S::TapsetDefinitions, tables.definitions.as_bytes())?;
+        one(S::TapsetTrees, &tables.trees)?;
+        one(S::TapsetSources, sources)?;
+        writer.finish(meta.machine, model.release)
     };
     match target {
         Target::Memory(memory) => all(memory.file()).map_err(io),
