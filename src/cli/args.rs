@@ -13,6 +13,7 @@ mod trace;
 mod web;
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use clap::builder::StyledStr;
@@ -219,7 +220,9 @@ fn parse_quickly(argv: &[OsString]) -> Option<Args> {
     let (name, augment) =
         argv.iter().skip(1).find_map(|word| QUESTIONS.iter().find(|(name, _)| word == name))?;
     let named = augment(clap::Command::new(*name));
-    let matches = Root::command().subcommand(named).try_get_matches_from(argv).ok()?;
+    // A process parses once, and need not free it.
+    let mut command = ManuallyDrop::new(Root::command().subcommand(named));
+    let matches = command.try_get_matches_from_mut(argv).ok()?;
     Args::from_arg_matches(&matches).ok()
 }
 

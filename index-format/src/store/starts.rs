@@ -17,6 +17,10 @@ impl Starts {
             return all.partition_point(|start| *start <= number);
         }
         let (mut low, mut high) = (0, count);
+        // Most of what is asked for belongs to the first: to vmlinux.
+        if count > 1 {
+            if start(1) <= number { low = 2 } else { high = 1 }
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if start(middle) <= number { low = middle + 1 } else { high = middle }

@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         let rows = self.bytes(Part::FrameRows, self.frame_rows, frame.rows.get());
         frames::Rows::read(rows, frame.start.get())
     }
-    /// The tracepoints of a name, by system and object. Cost: a binary search.
+    /// The tracepoints of a name, by system and object. Cost: a binary search, and those that are found.
     pub fn tracepoints_named(&self, name: &[u8]) -> Records<'a, TracepointRecord> {
         let first = match self.store {
             None => self.tracepoints.partition_point(|t| self.string(t.name) < name),
@@ -93,7 +93,8 @@ impl<'a> View<'a> {
             }
         };
         let rest = self.tracepoints.part(first..self.tracepoints.len());
-        rest.part(0..rest.partition_point(|t| self.string(t.name) == name))
+        let count = rest.iter().take_while(|t| self.string(t.name) == name).count();
+        rest.part(0..count)
     }
     /// The fields of a tracepoint's event, without those common to all events.
     pub fn event_fields(&self, tracepoint: &TracepointRecord) -> Table<'a, EventFieldRecord> {
