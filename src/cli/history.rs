@@ -58,15 +58,18 @@ pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 /// Those of the indexes.
 pub fn told<'s>(asked: &'s Asked, indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject, Vec<History>)>> {
     let subjects: Vec<&Subject> = asked.subjects.iter().collect();
-    let found = of_each(&subjects, indexes)?;
+    let found = histories(&subjects, indexes)?;
     match &asked.otherwise {
-        Some(otherwise) if found.is_empty() => of_each(&[otherwise], indexes),
+        Some(otherwise) if found.is_empty() => histories(&[otherwise], indexes),
         _ => Ok(found),
     }
 }
 
 /// The histories of those of these subjects that a kernel has anything of.
-fn of_each<'s>(subjects: &[&'s Subject], indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject, Vec<History>)>> {
+fn histories<'s>(
+    subjects: &[&'s Subject],
+    indexes: &[Arc<Index>],
+) -> Result<Vec<(&'s Subject, Vec<History>)>> {
     let found = side_by_side(indexes, |index| {
         let view = index.view()?;
         let of_each = subjects.iter().map(|subject| facts(&view, subject));
@@ -76,8 +79,8 @@ fn of_each<'s>(subjects: &[&'s Subject], indexes: &[Arc<Index>]) -> Result<Vec<(
     for found in found {
         groupings.iter_mut().zip(found?).for_each(|(grouping, facts)| grouping.add(&facts));
     }
-    let histories = groupings.into_iter().map(Grouping::finish);
-    Ok(subjects.iter().copied().zip(histories).filter(|(_, found)| !found.is_empty()).collect())
+    let finished = groupings.into_iter().map(Grouping::finish);
+    Ok(subjects.iter().copied().zip(finished).filter(|(_, found)| !found.is_empty()).collect())
 }
 
 /// The kernels after a release, with the last ones before that.

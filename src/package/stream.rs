@@ -82,7 +82,7 @@ impl Payload<'_> {
             let lanes = match &blocks {
                 Some(blocks) => lanes(scope, &|| blocks.iter(), blocks.len(), unpacked)?,
                 None => {
-                    let stream = move |lane: &Filler| lane.stream(compression, self.data);
+                    let stream = move |filler: &Filler| filler.stream(compression, self.data);
                     vec![Lane::start(scope, AHEAD, stream)?]
                 }
             };
@@ -102,7 +102,7 @@ fn lanes<'s, 'b: 's, I: Iterator<Item = &'b Block<'b>> + Send + 's>(
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(count);
     let lane = |first| {
         let own = blocks().skip(first).step_by(threads);
-        Lane::start(scope, 0, move |lane| lane.blocks(own, unpacked))
+        Lane::start(scope, 0, move |filler| filler.blocks(own, unpacked))
     };
     (0..threads).map(lane).collect()
 }

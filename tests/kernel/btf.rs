@@ -211,11 +211,12 @@ fn verdicts(kernel: &Kernel, with: &View<'_>, without: &View<'_>) {
         };
         // A label of assembly has no size, and reaches to the next one; without sizes it reaches to the padding. The first
         // instruction of an exception vector, which stands before its symbol, is a no-op: like padding.
+        let is_vector = |name: &[u8]| {
+            [&b"hyp_stub_el"[..], b"hyp_stub_32b_el"].iter().any(|start| name.starts_with(start))
+        };
         let is_behind_label = || {
             let symbol = symbols::holding(with, twin, there);
-            symbol.is_some_and(|held| {
-                held.record.size.get() == 0 || with.string(held.record.name).starts_with(b"hyp_stub_")
-            })
+            symbol.is_some_and(|held| held.record.size.get() == 0 || is_vector(with.string(held.record.name)))
         };
         let anchors = [symbols::anchor(without, object, pc), symbols::anchor(with, twin, there)]
             .map(|a| a.map(|a| a.to_string()));

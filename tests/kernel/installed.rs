@@ -159,21 +159,20 @@ pub fn kernels() -> Result<Vec<Kernel>, String> {
 /// Runs a test on [`kernels`]: on each of those that `$PROBEIDX_KERNELS` asks for, else on two, other ones for another test and by
 /// another seed, one of them for x86-64. A failure on one is told, and the next has its turn.
 pub fn on_each(test: fn(&Kernel)) {
-    on_some(2, test);
+    on_some(two_of, test);
 }
 
 /// The same of a test that takes minutes: if none is asked for, on one, which is for x86-64 two times in three.
 pub fn on_one(test: fn(&Kernel)) {
-    on_some(1, test);
+    on_some(one_of, test);
 }
 
-fn on_some(count: usize, test: fn(&Kernel)) {
+fn on_some(choose: fn(Vec<Kernel>, &mut Random) -> Vec<Kernel>, test: fn(&Kernel)) {
     let Some(mut kernels) = needed(kernels()) else { return };
     if std::env::var_os("PROBEIDX_KERNELS").is_none() {
-        kernels = two_of(kernels);
-        if count == 1 && kernels.len() > 1 {
-            kernels.remove(usize::from(random_of_test().below(3) > 0));
-        }
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        let of_name = BuildHasherDefault::<DefaultHasher>::default().hash_one(name);
+        kernels = choose(kernels, &mut Random(seed() ^ of_name));
     }
     let fails = |kernel: &&Kernel| {
         let start = std::time::Instant::now();
@@ -186,15 +185,17 @@ fn on_some(count: usize, test: fn(&Kernel)) {
     assert!(failed.is_empty(), "it fails on {failed:?}");
 }
 
-/// By the seed and the test's name.
-fn random_of_test() -> Random {
-    let name = std::thread::current().name().unwrap_or_default().to_owned();
-    Random(seed() ^ BuildHasherDefault::<DefaultHasher>::default().hash_one(name))
+/// One of these, which is for x86-64 two times in three if one is.
+fn one_of(kernels: Vec<Kernel>, random: &mut Random) -> Vec<Kernel> {
+    let mut two = two_of(kernels, random);
+    if two.len() > 1 {
+        two.remove(usize::from(random.below(3) > 0));
+    }
+    two
 }
 
 /// Two of these, one of them for x86-64 if one is.
-fn two_of(mut kernels: Vec<Kernel>) -> Vec<Kernel> {
-    let mut random = random_of_test();
+fn two_of(mut kernels: Vec<Kernel>, random: &mut Random) -> Vec<Kernel> {
     kernels = random.choose(kernels, usize::MAX);
     kernels.sort_by_key(|kernel| kernel.architecture != Architecture::X86_64);
     let rest = kernels.split_off(kernels.len().min(1));

@@ -113,27 +113,28 @@ fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     found
 }
 
-/// The ranks of the names with this prefix. Cost: a binary search, which parts and copies of a function that has a name (`name.`)
-/// do without, and one among twice as many names as there are.
+/// The ranks of the names with this prefix. Cost: a binary search, which parts and copies of a function that has a name (`name.`,
+/// `name.part.`) do without, and one among twice as many names as there are.
 pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
     let names = view.names.owners();
     let text = |record: NameRecord| view.string(record.name);
-    let function = prefix.strip_suffix(b".").and_then(|name| view.name(name));
+    let is_before = |record: NameRecord| text(record) < prefix;
+    let function = memchr::memchr(b'.', prefix).and_then(|dot| view.name(&prefix[..dot]));
     let start = match function {
-        // What is between them has a character before the dot.
-        Some(name) => {
-            let after = name.index() + 1;
-            after + names.from(after).iter().take_while(|record| text(*record) < prefix).count()
-        }
-        None => names.partition_point_of_key(|record| text(record) < prefix),
+        // What is between them has a character before the dot, or is another part.
+        Some(name) => name.index() + 1 + leading(names.from(name.index() + 1), is_before),
+        None => names.partition_point_of_key(is_before),
     };
-    let has_prefix = |record: NameRecord| text(record).starts_with(prefix);
-    let rest = names.from(start);
+    start..start + leading(names.from(start), |record| text(record).starts_with(prefix))
+}
+
+/// How many of these names come before the first that is not so. Cost: a binary search among twice as many.
+fn leading(names: Table<'_, NameRecord>, is_so: impl Fn(NameRecord) -> bool) -> usize {
     let mut most = 1;
-    while rest.get(most - 1).is_some_and(has_prefix) {
+    while names.get(most - 1).is_some_and(&is_so) {
         most *= 2;
     }
-    start..start + rest.part(0..most.min(rest.len())).partition_point_of_key(has_prefix)
+    names.part(0..most.min(names.len())).partition_point_of_key(is_so)
 }
 
 /// The declarations of a name, ordered by file and line.
