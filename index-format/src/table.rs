@@ -44,8 +44,21 @@ pub trait Rows<R>: Sync {
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R>;
     /// As [`row`](Self::row), for a search: only what the table is sorted by is as in the kernel.
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R>;
+    /// Starts a search in a part that is not empty.
+    fn start_of_search(&self, part: Range<u32>) -> Search;
+    /// Ends it: this is the last position before what was searched for, or the first of the part.
+    fn end_of_search(&self, search: Search, last: u32, hints: &mut Hints);
     /// The positions in a part whose records have this number in a column, which all kernels number alike; ascending.
     fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32>;
+}
+
+/// A search among the records of one kernel, of which others may have been asked the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// How many searches in the table there were before.
+    pub number: u32,
+    /// The position that may be the last one before what is searched for.
+    pub near: Option<u32>,
 }
 
 /// A packed table, or a part of one. Copying it copies some pointers; records are decoded on demand. Damaged bytes give
@@ -309,14 +322,48 @@ fn search<'a, R: Record>(
     part: Range<usize>,
     mut is_before: impl FnMut(R) -> bool,
 ) -> usize {
-    let (mut low, mut high) = (part.start, part.end);
     let mut hints = Hints::default();
+    let search = (part.len() >= BLOCK).then(|| rows.start_of_search(part.start as u32..part.end as u32));
+    let mut is_before = |at: usize| is_before(row(rows, at as u32, &mut hints).unwrap_or_else(R::new_zeroed));
+    let Range { start: mut low, end: mut high } = match search.and_then(|search| search.near) {
+        Some(near) => around(near as usize, part.clone(), &mut is_before),
+        None => part.clone(),
+    };
     while low < high {
         let middle = low + (high - low) / 2;
-        let record = row(rows, middle as u32, &mut hints).unwrap_or_else(R::new_zeroed);
-        if is_before(record) { low = middle + 1 } else { high = middle }
+        if is_before(middle) { low = middle + 1 } else { high = middle }
+    }
+    if let Some(search) = search {
+        let last = low.saturating_sub(1).max(part.start);
+        rows.end_of_search(search, last as u32, &mut hints);
     }
     low - part.start
+}
+
+/// Where a search goes on that starts near a position: within two steps from there, each twice as long as the one before it.
+fn around(near: usize, part: Range<usize>, mut is_before: impl FnMut(usize) -> bool) -> Range<usize> {
+    let Range { start: mut low, end: mut high } = part;
+    let mut step = 1;
+    if is_before(near) {
+        low = near + 1;
+        while low < high {
+            let next = (low + step - 1).min(high - 1);
+            if !is_before(next) {
+                return low..next;
+            }
+            (low, step) = (next + 1, step * 2);
+        }
+    } else {
+        high = near;
+        while low < high {
+            let next = high.saturating_sub(step).max(low);
+            if is_before(next) {
+                return next + 1..high;
+            }
+            (high, step) = (next, step * 2);
+        }
+    }
+    low..high
 }
 
 /// The records of a table one after another, for readers of bytes that a store has as records; none of an index.

@@ -4,6 +4,7 @@ use super::levels::Levels;
 use super::line_runs::Lines;
 use super::open::{BySegment, Open};
 use super::patch::{self, Patch};
+use super::recent::{Recent, Searches};
 use super::record::*;
 use super::runs::{Hint, Hints};
 use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
@@ -17,7 +18,7 @@ use crate::record::*;
 use crate::records::{KeptRows, Records};
 use crate::store::moved::Moved;
 use crate::strings::{Coded, Decoded, Strings};
-use crate::table::{Rows, Table};
+use crate::table::{Rows, Search, Table};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub struct Kernel<'a> {
     levels: Arc<Levels<'a>>,
     lines: Lines<'a>,
     assembled: Assembled,
+    searches: Searches,
     places_of_objects: Starts,
     symbols_of_objects: Starts,
     places_of_units: Starts,
@@ -66,9 +68,9 @@ impl<'a> Kernel<'a> {
             }
             open.push(segment);
         }
-        if open.is_empty() {
-            return Err(Error::NotAnIndex);
-        }
+        let ends = (open.first().map(Segment::id), open.last().map(Segment::id));
+        let (Some(first), Some(own)) = ends else { return Err(Error::NotAnIndex) };
+        let recent = others.recent.get(first).unwrap_or_else(|| others.recent.keep(first, Recent::default()));
         Ok(Self {
             levels: Levels::open(&open, &others.levels)?,
             lines: Lines::open(&open),
@@ -78,6 +80,7 @@ impl<'a> Kernel<'a> {
                 .collect::<Result<_>>()?,
             chain: open,
             assembled: Assembled::default(),
+            searches: Searches::new(recent, own),
             places_of_objects: Starts::default(),
             symbols_of_objects: Starts::default(),
             places_of_units: Starts::default(),
@@ -437,6 +440,17 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R> {
         let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
         Some(self.near(hints, |near| stored.translate_key(near)))
+    }
+    fn start_of_search(&self, part: Range<u32>) -> Search {
+        let (number, row) = self.searches.start(R::SPACE);
+        let near = row.and_then(|row| self.levels.back(R::SPACE, row));
+        Search { number, near: near.filter(|near| part.contains(near)) }
+    }
+    fn end_of_search(&self, search: Search, last: u32, hints: &mut Hints) {
+        if let Some(row) = self.levels.there(R::SPACE, last, &mut hints.rows) {
+            let distance = search.near.map(|near| near.abs_diff(last));
+            self.searches.end(R::SPACE, search.number, row, distance);
+        }
     }
     fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32> {
         let (mut found, mut hint) = (vec![], Hint::default());

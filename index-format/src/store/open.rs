@@ -1,5 +1,6 @@
 //! What the kernels of a store that are open have in common: each segment of a chain is that of all kernels after it.
 use super::levels::Levels;
+use super::recent::Recent;
 use super::segment::SegmentId;
 use crate::strings::Decoded;
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub struct Open<'a> {
     pub(super) levels: BySegment<Levels<'a>>,
     pub(super) strings: BySegment<Decoded>,
+    /// Of the first segment of each chain.
+    pub(super) recent: BySegment<Recent>,
 }
 
 /// Something of each segment that is open.

@@ -127,3 +127,21 @@ fn what_is_missing_is_zeros() {
     assert!(table.is_empty() && table.get(0).is_none() && table.at(7).entry.get() == 0);
     assert!(Table::<PlaceRecord>::open(&[0; 11], 1).is_none());
 }
+
+proptest! {
+    #[test]
+    fn what_is_searched_for_lies_around_where_a_search_starts(start in 0usize..50, length in 1usize..300, near: u16, first: u16) {
+        let part = start..start + length;
+        let (near, first) = (start + usize::from(near) % length, start + usize::from(first) % (length + 1));
+        let mut asked = vec![];
+        let found = around(near, part.clone(), |at| {
+            asked.push(at);
+            at < first
+        });
+        prop_assert!(found.start <= first && first <= found.end && part.start <= found.start && found.end <= part.end);
+        prop_assert!(asked.iter().all(|at| part.contains(at)));
+        let distance = near.abs_diff(first);
+        prop_assert!(asked.len() as u32 <= 2 + (distance + 1).ilog2() + 1, "{asked:?}");
+        prop_assert!(found.len() <= distance + 2);
+    }
+}

@@ -86,10 +86,10 @@ impl<'t> Release<'t> {
 /// The start of the machine at the end of a build: 362.el9.x86_64.
 fn machine_of(build: &str) -> Option<usize> {
     const MACHINES: [&str; 7] = ["x86_64", "aarch64", "ppc64le", "s390x", "i686", "riscv64", "noarch"];
-    MACHINES.iter().find_map(|machine| {
-        let at = build.find(&format!(".{machine}"))?;
-        let rest = &build[at + 1 + machine.len()..];
-        (rest.is_empty() || rest.starts_with(['+', '.'])).then_some(at)
+    let is_machine = |word: &str| MACHINES.contains(&word);
+    build.match_indices('.').map(|(at, _)| at).find(|at| {
+        let rest = &build[at + 1..];
+        is_machine(&rest[..rest.find(['+', '.']).unwrap_or(rest.len())])
     })
 }
 

@@ -69,7 +69,8 @@ pub struct Cursor<'a> {
     view: &'a View<'a>,
     judge: Judge<'a, 'static>,
     section: Near<SectionRecord>,
-    symbol: Near<(SymbolRecord, Reach)>,
+    symbol: Near<SymbolRecord>,
+    reach: Near<Reach>,
     sequence: Near<SequenceRecord>,
     root: Near<Option<Placed>>,
     walk: Option<Walk<'a>>,
@@ -95,6 +96,7 @@ impl<'a> Cursor<'a> {
             judge: Judge::new(view),
             section: Near::default(),
             symbol: Near::default(),
+            reach: Near::default(),
             sequence: Near::default(),
             root: Near::default(),
             walk: None,
@@ -108,24 +110,24 @@ impl<'a> Cursor<'a> {
         self.look_up(object, pc, true)
     }
 
-    /// Looks up an address without lines: those within functions are unknown then, and whether it is a recommended location.
-    /// Cost: half.
+    /// Looks up an address without its symbol and lines: those within functions are unknown then, and whether it is a
+    /// recommended location. Cost: half.
     pub fn functions_at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
         self.look_up(object, pc, false)
     }
 
-    fn look_up(&mut self, object: ObjectId, pc: u32, with_line: bool) -> &Where<'a> {
+    fn look_up(&mut self, object: ObjectId, pc: u32, is_whole: bool) -> &Where<'a> {
         let view = self.view;
         let section =
             self.section.at(object, pc, || symbols::section(view, object, pc).map(|s| (s, pcs_of(s))));
-        let symbol = section.and_then(|s| self.symbol(object, s, pc));
-        let held = symbol.map(|s| s.0);
+        let held = section.and_then(|s| self.held(object, s, pc));
+        let symbol = held.filter(|_| is_whole).and_then(|held| Some((held, self.reach(object, held)?)));
         let is_code = section.is_some_and(symbols::is_executable);
         let mut chain = std::mem::take(&mut self.found.chain);
         chain.clear();
-        let row = if is_code && with_line { self.row(object, pc) } else { None };
+        let row = if is_code && is_whole { self.row(object, pc) } else { None };
         if is_code {
-            self.levels(object, pc, with_line, &mut chain);
+            self.levels(object, pc, is_whole, &mut chain);
         }
         if let (true, true, Some(held)) = (is_code, chain.is_empty(), held)
             && symbols::is_code(view, object, held.record)
@@ -154,16 +156,25 @@ impl<'a> Cursor<'a> {
         &self.found
     }
 
-    fn symbol(&mut self, object: ObjectId, section: SectionRecord, pc: u32) -> Option<(Held, Reach)> {
+    /// The symbol that holds an address, which all addresses up to the next symbol of any kind share.
+    fn held(&mut self, object: ObjectId, section: SectionRecord, pc: u32) -> Option<Held> {
         let view = self.view;
-        let (record, reach) = self.symbol.at(object, pc, || {
-            let held = symbols::holding_in(view, object, section, pc)
+        let record = self.symbol.at(object, pc, || {
+            let symbols = view.symbols.part(view.symbols_of(object));
+            let after = symbols.partition_point(|s| s.pc.get() <= pc);
+            let held = symbols::held_behind(view, object, section, pc, after)
                 .or_else(|| symbols::holding_while_loading(view, object, section, pc))?;
-            let reach = symbols::reach(view, object, held.record);
-            let start = held.record.pc.get();
-            Some(((held.record, reach), start..start.saturating_add(reach.size).min(pcs_of(section).end)))
+            let next = symbols.get(after).map_or(u32::MAX, |s| s.pc.get());
+            Some((held.record, held.record.pc.get()..next.min(pcs_of(section).end)))
         })?;
-        Some((Held { record, offset: pc.wrapping_sub(record.pc.get()) }, reach))
+        Some(Held { record, offset: pc.wrapping_sub(record.pc.get()) })
+    }
+
+    /// The extent of a symbol, which is there.
+    fn reach(&mut self, object: ObjectId, held: Held) -> Option<Reach> {
+        let (view, start) = (self.view, held.record.pc.get());
+        let find = || Some((symbols::reach(view, object, held.record), start..start.saturating_add(1)));
+        self.reach.at(object, start, find)
     }
 
     fn row(&mut self, object: ObjectId, pc: u32) -> Option<Row> {
