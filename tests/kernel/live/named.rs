@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Of each state; a kernel of 5.10 goes through all symbols for each.
-const OF_EACH: usize = 60;
+const OF_EACH: usize = 40;
 
 #[test]
 fn names_attach_or_do_not_as_is_said() {

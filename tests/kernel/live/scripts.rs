@@ -14,7 +14,7 @@ use std::process::Command;
 
 const BPFTRACE: &str = "/usr/bin/bpftrace";
 /// One in so many of the scripts.
-const SHARE: usize = 8;
+const SHARE: usize = 12;
 
 /// A script on a kernel.
 struct Outcome {
