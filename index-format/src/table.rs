@@ -340,7 +340,7 @@ fn search<'a, R: Record>(
     low - part.start
 }
 
-/// Where a search goes on that starts near a position: within two steps from there, each twice as long as the one before it.
+/// Narrows a search that starts near a position: it goes away from there in steps, each twice as long as the one before it.
 fn around(near: usize, part: Range<usize>, mut is_before: impl FnMut(usize) -> bool) -> Range<usize> {
     let Range { start: mut low, end: mut high } = part;
     let mut step = 1;

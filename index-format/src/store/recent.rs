@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// How many searches in a table are followed: those of one question.
 const FOLLOWED: usize = 16;
-/// How many places that are not near what is found are tried before a kernel's searches start in the middle.
+/// So many searches of a kernel may end far from where they started; the others start in the middle.
 const MISSES: u32 = 2;
-/// How far what is found may be from where a search starts.
+/// How far that may be.
 const NEAR: u32 = 64;
 
 /// By table and search: the shared row at its end, and whose search it was. What two threads write at once is of one of them.
