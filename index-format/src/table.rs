@@ -44,8 +44,8 @@ pub trait Rows<R>: Sync {
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R>;
     /// As [`row`](Self::row), for a search: only what the table is sorted by is as in the kernel.
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R>;
-    /// Starts a search in a part that is not empty.
-    fn start_of_search(&self, part: Range<u32>) -> Search;
+    /// Starts a search in a part that is not empty; nothing if others are not told of it.
+    fn start_of_search(&self, part: Range<u32>) -> Option<Search>;
     /// Ends it: this is the last position before what was searched for, or the first of the part.
     fn end_of_search(&self, search: Search, last: u32, hints: &mut Hints);
     /// The positions in a part whose records have this number in a column, which all kernels number alike; ascending.
@@ -323,7 +323,8 @@ fn search<'a, R: Record>(
     mut is_before: impl FnMut(R) -> bool,
 ) -> usize {
     let mut hints = Hints::default();
-    let search = (part.len() >= BLOCK).then(|| rows.start_of_search(part.start as u32..part.end as u32));
+    let is_long = part.len() >= BLOCK;
+    let search = is_long.then(|| rows.start_of_search(part.start as u32..part.end as u32)).flatten();
     let mut is_before = |at: usize| is_before(row(rows, at as u32, &mut hints).unwrap_or_else(R::new_zeroed));
     let Range { start: mut low, end: mut high } = match search.and_then(|search| search.near) {
         Some(near) => around(near as usize, part.clone(), &mut is_before),

@@ -9,6 +9,12 @@ pub fn seed() -> u64 {
     })
 }
 
+/// One in so many scripts, others by another seed, or all with `$PROBEIDX_SCRIPTS=all`: each takes seconds.
+pub fn some_scripts<T>(all: Vec<T>, share: usize, seed: u64) -> Vec<T> {
+    let count = all.len() / share;
+    if std::env::var_os("PROBEIDX_SCRIPTS").is_some() { all } else { Random(seed).choose(all, count) }
+}
+
 /// SplitMix64 (Steele, Lea and Flood 2014).
 pub struct Random(pub u64);
 

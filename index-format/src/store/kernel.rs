@@ -4,7 +4,7 @@ use super::levels::Levels;
 use super::line_runs::Lines;
 use super::open::{BySegment, Open};
 use super::patch::{self, Patch};
-use super::recent::{Recent, Searches};
+use super::recent::Searches;
 use super::record::*;
 use super::runs::{Hint, Hints};
 use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
@@ -70,7 +70,6 @@ impl<'a> Kernel<'a> {
         }
         let ends = (open.first().map(Segment::id), open.last().map(Segment::id));
         let (Some(first), Some(own)) = ends else { return Err(Error::NotAnIndex) };
-        let recent = others.recent.get(first).unwrap_or_else(|| others.recent.keep(first, Recent::default()));
         Ok(Self {
             levels: Levels::open(&open, &others.levels)?,
             lines: Lines::open(&open),
@@ -80,7 +79,7 @@ impl<'a> Kernel<'a> {
                 .collect::<Result<_>>()?,
             chain: open,
             assembled: Assembled::default(),
-            searches: Searches::new(recent, own),
+            searches: Searches::new(others.recent.get_or_default(first), own),
             places_of_objects: Starts::default(),
             symbols_of_objects: Starts::default(),
             places_of_units: Starts::default(),
@@ -352,9 +351,8 @@ struct StringPart<'a> {
 
 impl<'a> StringPart<'a> {
     fn open(segment: &Segment<'a>, open: &BySegment<Decoded>) -> Result<Self> {
-        let (coded, id) = (Coded::open(segment.part(Part::Strings))?, segment.id());
-        let decoded = open.get(id).unwrap_or_else(|| open.keep(id, Decoded::default()));
-        Ok(Self { coded, decoded })
+        let coded = Coded::open(segment.part(Part::Strings))?;
+        Ok(Self { coded, decoded: open.get_or_default(segment.id()) })
     }
     fn strings(&self) -> Strings<'_> {
         Strings::new(self.coded, &self.decoded)
@@ -441,10 +439,10 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
         let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
         Some(self.near(hints, |near| stored.translate_key(near)))
     }
-    fn start_of_search(&self, part: Range<u32>) -> Search {
-        let (number, row) = self.searches.start(R::SPACE);
+    fn start_of_search(&self, part: Range<u32>) -> Option<Search> {
+        let (number, row) = self.searches.start(R::SPACE)?;
         let near = row.and_then(|row| self.levels.back(R::SPACE, row));
-        Search { number, near: near.filter(|near| part.contains(near)) }
+        Some(Search { number, near: near.filter(|near| part.contains(near)) })
     }
     fn end_of_search(&self, search: Search, last: u32, hints: &mut Hints) {
         if let Some(row) = self.levels.there(R::SPACE, last, &mut hints.rows) {

@@ -32,6 +32,13 @@ impl<T> BySegment<T> {
     pub fn get(&self, id: SegmentId) -> Option<Arc<T>> {
         self.all().get(&id).and_then(Weak::upgrade)
     }
+    /// What a segment has, which is empty if it is not open yet.
+    pub fn get_or_default(&self, id: SegmentId) -> Arc<T>
+    where
+        T: Default,
+    {
+        self.get(id).unwrap_or_else(|| self.keep(id, T::default()))
+    }
     /// What another thread has opened meanwhile, or else this.
     pub fn keep(&self, id: SegmentId, own: T) -> Arc<T> {
         let mut all = self.all();

@@ -38,20 +38,22 @@ impl Searches {
         let counts = Space::ALL.iter().map(|_| AtomicU32::new(0)).collect();
         Self { recent, who: u32::from_le_bytes(own.checksum) | 1, counts, misses: AtomicU32::new(0) }
     }
-    /// Counts a search. Returns its number, and the shared row at which the same search of another kernel ended.
-    pub fn start(&self, space: Space) -> (u32, Option<u32>) {
+    /// Counts a search. Returns its number, and the shared row at which the same search of another kernel ended; nothing if it is
+    /// not followed.
+    pub fn start(&self, space: Space) -> Option<(u32, Option<u32>)> {
         let count = &self.counts[space as usize];
         let number = count.load(Relaxed);
-        count.store(number.saturating_add(1), Relaxed);
-        let slot = self.recent.0[space as usize].get(number as usize).map_or(0, |slot| slot.load(Relaxed));
+        let slot = self.recent.0[space as usize].get(number as usize)?.load(Relaxed);
+        // Two threads may count as one.
+        count.store(number + 1, Relaxed);
         let (who, row) = ((slot >> 32) as u32, slot as u32);
         let is_of_another = who != 0 && who != self.who && self.misses.load(Relaxed) < MISSES;
-        (number, is_of_another.then_some(row))
+        Some((number, is_of_another.then_some(row)))
     }
     /// A search of this number ended at this row, so far from where it started.
     pub fn end(&self, space: Space, number: u32, row: u32, distance: Option<u32>) {
         if distance.is_some_and(|distance| distance > NEAR) {
-            self.misses.store(self.misses.load(Relaxed).saturating_add(1), Relaxed);
+            self.misses.fetch_add(1, Relaxed);
         }
         if let Some(slot) = self.recent.0[space as usize].get(number as usize) {
             slot.store(u64::from(self.who) << 32 | u64::from(row), Relaxed);
@@ -71,21 +73,21 @@ mod tests {
             Searches::new(Arc::clone(&recent), id)
         };
         let (one, other) = (of(3), of(5));
-        let (first, guess) = one.start(Space::Symbols);
-        assert_eq!(guess, None);
-        one.end(Space::Symbols, first, 100, None);
-        let (second, guess) = one.start(Space::Symbols);
-        assert_eq!(guess, None);
-        one.end(Space::Symbols, second, 200, None);
-        assert_eq!(other.start(Space::Ranges), (0, None));
-        assert_eq!(other.start(Space::Symbols), (0, Some(100)));
+        assert_eq!(one.start(Space::Symbols), Some((0, None)));
+        one.end(Space::Symbols, 0, 100, None);
+        assert_eq!(one.start(Space::Symbols), Some((1, None)));
+        one.end(Space::Symbols, 1, 200, None);
+        assert_eq!(other.start(Space::Ranges), Some((0, None)));
+        assert_eq!(other.start(Space::Symbols), Some((0, Some(100))));
         other.end(Space::Symbols, 0, 101, Some(1));
         // Another question goes other ways: it does without.
-        assert_eq!(other.start(Space::Symbols), (1, Some(200)));
+        assert_eq!(other.start(Space::Symbols), Some((1, Some(200))));
         other.end(Space::Symbols, 1, 9000, Some(8800));
         other.end(Space::Symbols, 2, 9000, Some(8800));
         let third = of(7);
-        assert_eq!(third.start(Space::Symbols), (0, Some(101)));
-        assert_eq!(other.start(Space::Symbols), (2, None));
+        assert_eq!(third.start(Space::Symbols), Some((0, Some(101))));
+        assert_eq!(other.start(Space::Symbols), Some((2, None)));
+        let more = std::iter::from_fn(|| other.start(Space::Symbols));
+        assert_eq!(more.count(), FOLLOWED - 3);
     }
 }

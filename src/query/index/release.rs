@@ -86,10 +86,9 @@ impl<'t> Release<'t> {
 /// The start of the machine at the end of a build: 362.el9.x86_64.
 fn machine_of(build: &str) -> Option<usize> {
     const MACHINES: [&str; 7] = ["x86_64", "aarch64", "ppc64le", "s390x", "i686", "riscv64", "noarch"];
-    let is_machine = |word: &str| MACHINES.contains(&word);
     build.match_indices('.').map(|(at, _)| at).find(|at| {
-        let rest = &build[at + 1..];
-        is_machine(&rest[..rest.find(['+', '.']).unwrap_or(rest.len())])
+        let word = build[at + 1..].split(['+', '.']).next();
+        word.is_some_and(|word| MACHINES.contains(&word))
     })
 }
 

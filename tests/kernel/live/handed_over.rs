@@ -5,7 +5,7 @@ use super::boot::{Machine, Request};
 use super::listed::ask;
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, needed, say};
-use crate::sample::{Random, seed};
+use crate::sample::{seed, some_scripts};
 
 /// A question; a part of what is recorded, for those that happen while the tools work.
 const SPECS: [(&[&str], Option<&str>); 10] = [
@@ -42,9 +42,8 @@ fn taken(kernel: &Kernel) {
     let mut machine = machine;
     let mut requests = vec![];
     let mut asked = vec![];
-    let count = if std::env::var_os("PROBEIDX_SCRIPTS").is_some() { SPECS.len() } else { SPECS.len() / 2 };
     let seed = seed();
-    for (number, (spec, wanted)) in Random(seed).choose(SPECS.to_vec(), count).iter().enumerate() {
+    for (number, (spec, wanted)) in some_scripts(SPECS.to_vec(), 2, seed).iter().enumerate() {
         for (tool, _) in TOOLS {
             let Some(text) = ask(kernel, &[&["resolve", "--format", tool], *spec].concat()) else { continue };
             let name = format!("x/{tool}{number}");

@@ -6,7 +6,7 @@ use super::boot::{Machine, Request};
 use super::outcomes::{Agreement, Class, unexplained};
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, wanted};
-use crate::sample::{Random, seed};
+use crate::sample::{seed, some_scripts};
 use serde_json::Value;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -87,11 +87,8 @@ fn scripts_do_what_check_foretells() {
 fn foretold(kernel: &Kernel) {
     let folder = tempfile::tempdir().unwrap();
     let all: Vec<(String, PathBuf)> = tools().into_iter().chain(rules(folder.path())).collect();
-    let (of_all, seed) = (all.len(), seed());
-    let scripts = match std::env::var_os("PROBEIDX_SCRIPTS") {
-        Some(_) => all,
-        None => Random(seed).choose(all, of_all / SHARE),
-    };
+    let seed = seed();
+    let scripts = some_scripts(all, SHARE, seed);
     let Some(outcomes) = wanted(outcomes(kernel, &scripts)) else { return };
     let of = format!("{}: scripts", kernel.release);
     let wrong = unexplained(&of, &outcomes, Outcome::agreement, &CLASSES);
