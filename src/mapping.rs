@@ -1,5 +1,8 @@
 //! Maps files into memory.
 #![allow(unsafe_code)]
+#[cfg(feature = "build")]
+pub mod ahead;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
 use memmap2::{Mmap, MmapOptions};

@@ -1,6 +1,6 @@
 //! Finds the kernels and modules under some paths, grouped by kernel release.
 //!
-//! `walk` finds files by name and checks their first bytes. `content` reads further into the few whose release does
+//! `walk` finds files by name and checks their first bytes (`head`). `content` reads further into the few whose release does
 //! not follow from name and place. `group` chooses among several files of one object, also by `dependencies`
 //! (`modules.dep`). `separate` finds debug files by build id and name. `places` knows where distributions put debug
 //! information; `needless` drops irrelevant errors; `sysroot` resolves paths of another system. `user` opens one
@@ -10,6 +10,7 @@ mod dependencies;
 #[cfg(test)]
 mod fixture;
 mod group;
+mod head;
 mod name;
 mod needless;
 mod package;
@@ -98,7 +99,11 @@ impl Input {
     }
     /// Drops the content of a file in a package once it is read; see [`members::forget`].
     pub fn forget(&self) {
-        std::iter::once(&self.path).chain(&self.shipped).for_each(|path| members::forget(path));
+        self.files().for_each(members::forget);
+    }
+    /// The file, and the one that is read beside it.
+    pub fn files(&self) -> impl Iterator<Item = &Path> + Send {
+        std::iter::once(&self.path).chain(&self.shipped).map(PathBuf::as_path)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Finds debug information in separate files, by build id and by `.gnu_debuglink` (gdb's manual, "Separate Debug
 //! Files").
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use flate2::Crc;
@@ -8,7 +9,7 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use super::walk::Candidate;
-use super::{Input, KernelInputs, Options, Running, Sysroot};
+use super::{Input, KernelInputs, Options, Running, Sysroot, head};
 use crate::build_id::{DEBUG_ROOT, debug_file, hex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
@@ -63,8 +64,10 @@ pub(super) fn pair(
         module.take(looked);
         strangers
     };
-    // Compressed modules are inflated, in parallel if the system has threads left.
-    let found: Vec<Vec<Error>> = match rayon::ThreadPoolBuilder::new().build() {
+    // Compressed modules are inflated, and a disk is waited for: in parallel if the system has threads left.
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(processors.max(head::AT_ONCE));
+    let found: Vec<Vec<Error>> = match threads.build() {
         Ok(threads) => threads.install(|| bare.par_iter_mut().map(pair).collect()),
         Err(_) => bare.iter_mut().map(pair).collect(),
     };

@@ -1,12 +1,13 @@
 //! Collects the candidates under the given paths: one per file, however many names it has.
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
+use super::head::Head;
 use super::name::{self, Role};
 use super::{Options, Unpacked, content, package};
 use crate::error::{Error, ErrorKind, Result};
@@ -66,13 +67,13 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
     for (root, path) in given {
         found.given(root, &path, options)?;
     }
-    for path in &names.files {
-        found.file(path, None);
+    for (path, head) in names.files.iter().zip(Head::of_each(&names.files)) {
+        found.file(path, None, head);
     }
     let mut broken = BTreeSet::new();
     for link in &names.links {
         match options.sysroot.resolve(link) {
-            Ok(target) => found.file(&target, Some(link)),
+            Ok(target) => found.link(&target, link),
             Err(e) => found.broken_link(link, &e, &mut broken),
         }
     }
@@ -138,31 +139,32 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Examines a file below a root. `link` is the symbolic link by which it was reached.
-    fn file(&mut self, path: &Path, link: Option<&Path>) {
-        let alias = link.unwrap_or(path);
-        if link.is_some() {
-            match fs::metadata(path) {
-                Ok(m) if m.is_file() && !self.known(&m, alias) => {}
-                Ok(_) => return,
-                Err(e) => return self.skipped.push(Error::io(alias, "read its attributes", e)),
-            }
+    /// Examines what a symbolic link below a root leads to.
+    fn link(&mut self, path: &Path, link: &Path) {
+        match fs::metadata(path) {
+            Ok(m) if m.is_file() && !self.known(&m, link) => self.file(path, Some(link), Head::of(path)),
+            Ok(_) => {}
+            Err(e) => self.skipped.push(Error::io(link, "read its attributes", e)),
         }
-        let opened = File::open(path).and_then(|file| file.metadata().map(|m| (file, m)));
-        let (file, metadata) = match opened {
-            Ok(opened) => opened,
+    }
+
+    /// Examines a file below a root. `link` is the symbolic link by which it was reached.
+    fn file(&mut self, path: &Path, link: Option<&Path>, head: io::Result<Head>) {
+        let alias = link.unwrap_or(path);
+        let head = match head {
+            Ok(head) => head,
             Err(e) => {
                 let error = Error::io(path, "open it", e).hint("make it readable, or run as root");
                 return self.skipped.push(error);
             }
         };
-        if self.known(&metadata, alias) {
+        if self.known(&head.metadata, alias) {
             return;
         }
         let role = name::role(alias).unwrap_or(Role::Vmlinux);
         let aliases = link.map(Path::to_owned).into_iter().collect();
-        let candidate = self.checked(path, aliases, file, &metadata, |_, _| role);
-        self.remember(&metadata, candidate);
+        let candidate = self.checked(path, aliases, &head.metadata, head.checked, |_| role);
+        self.remember(&head.metadata, candidate);
     }
 
     /// Examines a file given as a root.
@@ -192,8 +194,9 @@ impl Found<'_> {
             if let Some(packed) = package::unpacking(path) {
                 return Err(packed.at(root));
             }
-            let role = |file: File, compression| content::role(&Opened::File(file), compression);
-            candidate = self.checked(path, vec![alias], file, &metadata, role);
+            let Head { metadata, checked } = Head::read(&file, metadata.clone(), path);
+            let role = |compression| content::role(&Opened::File(file), compression);
+            candidate = self.checked(path, vec![alias], &metadata, checked, role);
         } else {
             let what = "neither a regular file nor a directory";
             self.skipped
@@ -228,20 +231,15 @@ impl Found<'_> {
         &mut self,
         path: &Path,
         aliases: Vec<PathBuf>,
-        mut file: File,
         metadata: &Metadata,
-        role: impl FnOnce(File, Option<Compression>) -> Role,
+        compression: Result<Option<Compression>>,
+        role: impl FnOnce(Option<Compression>) -> Role,
     ) -> Option<Candidate> {
-        let mut head = [0; content::READ];
-        let checked = file
-            .read(&mut head)
-            .map_err(|e| Error::io(path, "read it", e))
-            .and_then(|got| content::check(&head[..got], metadata.len()));
-        match checked {
+        match compression {
             Ok(compression) => Some(Candidate {
                 path: path.to_owned(),
                 aliases,
-                role: role(file, compression),
+                role: role(compression),
                 compression,
                 size: metadata.len(),
                 mtime_ns: metadata

@@ -6,10 +6,11 @@ use super::pool::Pool;
 use super::tapset::{Prediction, Tapsets};
 use super::vmlinux::{self, Fallback, KernelFacts};
 use super::{Built, Options, Read, Skipped, index_file, known_or_locked, unchanged};
-use crate::discover::KernelInputs;
+use crate::discover::{Input, KernelInputs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
 use crate::load::members::Members;
+use crate::mapping::ahead;
 use crate::merge::Extracted;
 use crate::observer::Observer;
 use crate::write::{BuildLock, Memory, Target};
@@ -17,7 +18,6 @@ use probeidx_format::machine::address_size;
 use probeidx_format::meta::{InputMeta, Meta};
 use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -50,9 +50,7 @@ impl Packages<'_> {
     /// Reads those of a kernel to their ends. Gives what was wrong with them.
     fn end(&self, kernel: &KernelInputs) -> Vec<Error> {
         let inputs = kernel.vmlinux.iter().chain(&kernel.modules);
-        self.members.end_of(
-            inputs.flat_map(|input| [&input.path].into_iter().chain(&input.shipped)).map(PathBuf::as_path),
-        )
+        self.members.end_of(inputs.flat_map(Input::files))
     }
 }
 
@@ -130,13 +128,16 @@ fn read(
             // Whatever the package is wrong in, nothing of the kernel came before.
             return packages.end(kernel).into_iter().next().map_or(Ok(Started::Done(None, skipped)), Err);
         };
-        // Unpacking a boot image leaves the other processors idle.
-        let (_, predicted) = rayon::join(
-            || input.unpacked.look(&input.path, |_| ()),
-            || tapsets.predict(&input.path, &kernel.release),
-        );
-        *prediction.lock().unwrap_or_else(PoisonError::into_inner) = predicted;
-        match vmlinux::read(input, &kernel.release, stores, types, functions, evaluate) {
+        let vmlinux = ahead::beside(input.files(), || {
+            // Unpacking a boot image leaves the other processors idle.
+            let (_, predicted) = rayon::join(
+                || input.unpacked.look(&input.path, |_| ()),
+                || tapsets.predict(&input.path, &kernel.release),
+            );
+            *prediction.lock().unwrap_or_else(PoisonError::into_inner) = predicted;
+            vmlinux::read(input, &kernel.release, stores, types, functions, evaluate)
+        });
+        match vmlinux {
             Ok(vmlinux) => {
                 evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);
@@ -161,6 +162,7 @@ fn read(
     let memory = Pool::default();
     let read_group = |(number, group): (usize, Vec<Module>)| {
         let (release, fallback) = (&kernel.release, &fallback);
+        group.iter().flat_map(|module| module.input.files()).for_each(ahead::ask_for);
         let read = |memory: &mut _| {
             modules::read(&group, release, types, &known, fallback, stores, memory, observer)
         };

@@ -6,13 +6,14 @@ use super::units;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_locked, skipped_meta, threads};
 use crate::code::{Evidence, Kernel};
 use crate::debug_files::{Buffers, DebugSections};
-use crate::discover::{self, UserObject};
+use crate::discover::{self, Input, UserObject};
 use crate::dwarf::Units;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::ObjectFacts;
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::load::object_kind::ObjectKind;
+use crate::mapping::ahead;
 use crate::observer::Observer;
 use crate::query::index::user_object::FOLDER;
 use crate::shapes::Shapes;
@@ -57,7 +58,8 @@ pub fn build_user(
             }
             None => {
                 let empty = Read::new(Some(&options.db.join(FOLDER)))?;
-                match pool.install(|| read(object, empty)) {
+                match ahead::beside(inputs().flat_map(Input::files), || pool.install(|| read(object, empty)))
+                {
                     Ok((read, meta, skipped)) => {
                         let target = Target::File(index);
                         report.built.push(pool.install(|| read.write(&target, &meta, &(), |_| {}))?);
