@@ -82,6 +82,15 @@ need_cargo_tool() {
 
 need_cargo_deb() { need_cargo_tool cargo-deb 3.8.0; }
 
+# What benches/instructions counts with, of the version that its harness wants: $runner is the folder it is in.
+need_runner() {
+    local version
+    version=$(sed -n '/^name = "gungraun-runner"$/{n;s/^version = "\(.*\)"$/\1/p}' Cargo.lock)
+    runner=$target/gungraun-runner-$version/bin
+    [ -x "$runner/gungraun-runner" ] ||
+        retry cargo install --locked --quiet --debug --version "$version" --root "${runner%/bin}" gungraun-runner
+}
+
 # Flags of rustc with which neither this tree's place nor that of the crates is in what is compiled.
 remapped_paths() { echo "--remap-path-prefix=$PWD=/src --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"; }
 
