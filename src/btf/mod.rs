@@ -18,14 +18,16 @@
 //! | `TYPEDEF` | typedef |
 //! | `TYPE_TAG` | its target: `__user` and similar tags are not types |
 //! | `FUNC_PROTO` | function type, if referred to by more than functions; else parameters and return type of these |
-//! | `FUNC` | function; a placement at each symbol of its name |
+//! | `FUNC` | function; a placement at each symbol of its name, or of its clones if there is none |
 //! | `VAR`, `DATASEC`, `DECL_TAG` | nothing |
 //!
 //! BTF has no files, lines, inline instances, local variables, frame rules or locations, and neither has an index
-//! made of it. Clones (`.isra.0`, `.constprop.0`, `.part.0`, `.cold`) are not in BTF: only their symbols are known.
+//! made of it. Clones (`.isra.0`, `.constprop.0`, `.part.0`) are not in BTF by their names: pahole up to 1.24 leaves out functions
+//! that have only such symbols, so that only these are known; later versions describe them under their own names. `.cold`
+//! parts are never described.
 //!
 //! At the entry, a parameter is where the calling convention passes it, provided that the prototype is certain: the
-//! object has one prototype and one symbol of this name, and all parameters up to this one are integers or pointers.
+//! object has one prototype and one symbol of this name (what a clone passes where is unknown), and all parameters up to this one are integers or pointers.
 //! pahole up to 1.24 writes several prototypes of one name, without their pairing to functions; later versions omit
 //! those that disagree, or write one for all. Such functions have a placement for each prototype, with parameters
 //! without location. One case cannot be detected: pahole 1.24 gives the only symbol of a name the prototype of

@@ -127,6 +127,23 @@ fn where_names_or_prototypes_are_several_nothing_is_known_of_parameters() {
 }
 
 #[test]
+fn a_function_without_a_symbol_of_its_name_is_where_its_clones_are() {
+    let bytes = small().finish();
+    let entries = |names: &[&[u8]]| {
+        let symbols: Vec<_> = names.iter().zip(1..).map(|(name, n)| symbol(name, n * 0x1000)).collect();
+        let (batch, _) = kernel(&bytes, object(&symbols)).unwrap();
+        (batch.places.iter().map(|place| place.entry).collect::<Vec<_>>(), batch.details.len())
+    };
+    let (own, located) = entries(&[b"f", b"f.isra.0"]);
+    assert_eq!(own, [0x1000], "the clone beside the function is known by its symbol");
+    let (clones, unlocated) =
+        entries(&[b"f.cold", b"f.isra.0", b"f.isra.0.cold", b"f.constprop.0.isra.1", b"fg.isra.0"]);
+    assert_eq!(clones, [0x2000, 0x4000]);
+    assert!(unlocated < 2 * located, "what a clone passes where is unknown");
+    assert!(entries(&[b"f.cold", b"g"]).0.is_empty());
+}
+
+#[test]
 fn a_module_goes_on_where_the_kernel_ends() {
     let base = small();
     let (_, base_btf) = kernel(&base.finish(), object(&[])).unwrap();

@@ -104,14 +104,20 @@ fn is_behind_lea(entry: &Entry<'_, '_>, pc: u32) -> bool {
 /// `struct alt_instr` (arch/x86/include/asm/alternative.h).
 fn alternative(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let text = entry.text;
-    let (start, replacement) = (entry.relative("instr_offset")?, entry.relative("repl_offset")?);
+    let start = entry.relative("instr_offset").filter(|pc| text.contains(*pc))?;
     let (length, replaced_by) = (entry.byte("instrlen")?, entry.byte("replacementlen")?);
-    if !text.contains(start) || (replaced_by > 0 && !text.contains(replacement)) || replaced_by > length {
+    // To 5.10 an empty replacement is nowhere: in a module, no relocation gives its place (`_static_cpu_has`,
+    // arch/x86/include/asm/cpufeature.h; seen on Ubuntu's 5.4).
+    let replacement = match replaced_by {
+        0 => None,
+        _ => Some(entry.relative("repl_offset").filter(|pc| text.contains(*pc))?),
+    };
+    if replaced_by > length {
         return None;
     }
     if length > 0 {
         let first = |pc| text.at(pc).is_some_and(|code| is_unsupported(code, text.bits));
-        let whole = first(start) || (replaced_by > 0 && first(replacement));
+        let whole = first(start) || replacement.is_some_and(first);
         found.push(site(start, length, if whole { SiteKind::PatchedWhole } else { SiteKind::Patched }));
     }
     Some(())

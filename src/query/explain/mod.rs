@@ -3,6 +3,7 @@ pub(crate) mod absence;
 pub mod definitions;
 pub mod types;
 
+use super::index::functions;
 use super::index::provenance::{self, Provenance};
 use super::resolve::statement::{self, Around};
 use super::resolve::{event, tracepoint};
@@ -130,11 +131,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
                 }));
             }
             None => {
-                let count = view.names.len().saturating_sub(1);
-                let all = view.names.part(0..count);
-                let texts = all.iter().enumerate().map(|(n, record)| (view.string(record.name), n));
-                let of_functions = |n| !view.functions_named(NameId::new(n as u32)).is_empty();
-                let near = nearest::nearest_of(name, texts, 5, of_functions);
+                let near = near_functions(view, name);
                 reasons.push(Missing::unknown(no_function(view, name), near));
             }
         }
@@ -220,6 +217,30 @@ pub fn no_function(view: &View<'_>, name: &str) -> String {
     let without_modules = view.meta().is_ok_and(|m| m.without_modules);
     let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
     format!("no function {name}{scope}")
+}
+
+/// The names of functions that were meant by one that does not exist: the clones that the compiler made of it, else similar
+/// names.
+fn near_functions(view: &View<'_>, name: &str) -> Vec<String> {
+    let clones = functions::names_starting(view, format!("{name}.").as_bytes()).filter(|at| {
+        let symbols = view.symbols_named(NameId::new(*at as u32)).iter();
+        symbols.filter_map(|id| functions::symbol(view, id)).any(|symbol| symbol.is_function())
+    });
+    let texts = clones.filter_map(|at| Some(view.string(view.names.get(at)?.name)));
+    // Nobody enters a function at its unlikely part.
+    let clones: Vec<_> = texts.filter(|text| !text.ends_with(b".cold")).take(5).map(lossy).collect();
+    if !clones.is_empty() {
+        return clones;
+    }
+    let count = view.names.len().saturating_sub(1);
+    let all = view.names.part(0..count);
+    let texts = all.iter().enumerate().map(|(n, record)| (view.string(record.name), n));
+    let of_functions = |n| !view.functions_named(NameId::new(n as u32)).is_empty();
+    nearest::nearest_of(name, texts, 5, of_functions)
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// Explains an unknown module.

@@ -80,7 +80,10 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed, found: &Found
     let symbols = functions::symbols_named(view, object, name).filter_map(|s| functions::symbol(view, s));
     let functions = symbols.filter(|s| s.is_function()).count();
     Some(match functions {
-        0 | 1 => {
+        0 => {
+            "the compiler made a clone of the function, and BTF does not tell what it passes where".to_owned()
+        }
+        1 => {
             "passed on the stack, or with or after a value whose registers BTF does not determine".to_owned()
         }
         _ => format!(
