@@ -24,6 +24,7 @@
 //! | x86: modules list no ftrace sites in `__patchable_function_entries` | kernels before 7.3 have that section for CONFIG_CALL_PADDING only, and list sites in `__mcount_loc` | | 6.12 booted: libcrc32c has the section and no site | 6.2 to 7.3 |
 //! | tables of symbols aligned to 4 hold offsets from their own place, and have no base | the tables' distances in the image | | 7.3 of amd64 and arm64 booted from their images | 7.0 to 7.3 |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
+//! | x86: the blacklist has `.noinstr.text`, and no longer the entries of interrupts | the bounds that its code names (`arch_populate_kprobe_blacklist`) | version ≥ [`CLOSES_NOINSTR`], [`OPENS_IRQ_ENTRIES`] | Ubuntu's 5.4 booted, which has that section without closing it; 5.10 to 7.3 booted | 5.4 to 7.3 |
 //! | a symbol with a suffix is judged by the name before it, found in vmlinux or else in a loaded module (`within_notrace_func`, `within_kprobe_blacklist`) | symbols; a capture tells which modules are loaded | undecided if it depends on that | 7.3 booted: `node_copy.isra.0`, beside dm_persistent_data | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions in the debug information (`is_cfi_preamble_symbol`) | refused, with only BTF or symbols | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | kprobe_events refuses functions without an ftrace site | configuration; functions in the debug information (`within_notrace_func`) | refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
@@ -52,6 +53,10 @@ pub const REFUSES_TRAPS: Version = (6, 9);
 pub const EMULATES: Version = (5, 13);
 /// `can_probe` refuses kCFI checks since (arch/x86/kernel/kprobes/core.c).
 pub const KEEPS_TYPE_CHECKS: Version = (6, 6);
+/// `populate_kprobe_blacklist` lists `.noinstr.text` since (kernel/kprobes.c).
+pub const CLOSES_NOINSTR: Version = (5, 8);
+/// `arch_populate_kprobe_blacklist` leaves out `.irqentry.text` since (arch/x86/kernel/kprobes/core.c).
+pub const OPENS_IRQ_ENTRIES: Version = (5, 8);
 /// `aarch64_insn_is_load_ex` and `_store_ex` test bit 23 since (arch/arm64/include/asm/insn.h).
 pub const NARROW_EXCLUSIVE: Version = (6, 15);
 /// `aarch64_insn_is_steppable` refuses copies and fills of memory since (arch/arm64/kernel/probes/decode-insn.c).

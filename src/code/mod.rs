@@ -90,10 +90,10 @@ pub fn read(
     if !is_module {
         facts.flags |= rules::of_kernel(object.machine, symbols, &kernel);
         facts.is_configured = kernel.config.is_some();
-        facts.evidence = Evidence::of(object.machine, symbols, &text);
+        facts.evidence = Evidence::of(object, symbols, &text, &tables);
     }
     let kernel = Kernel { evidence: facts.evidence, ..kernel };
-    let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module);
+    let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module, &kernel);
     facts.refused = refused;
     let mut reading = Reading { facts: &mut facts, faults };
     if let Some(error) = fault {

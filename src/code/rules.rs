@@ -1,8 +1,10 @@
 //! Which rules a kernel has, by its symbols and code, or else by its version.
 use super::assumptions;
+use super::table::Tables;
 use super::text::Text;
 use super::{arm64, riscv64, s390x, trampolines, x86};
 use crate::load::config::KernelConfig;
+use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use crate::shapes::Shapes;
 use crate::version::Version;
@@ -39,6 +41,14 @@ impl Kernel<'_> {
     pub fn has_narrow_exclusive(&self) -> bool {
         self.has(self.evidence.has_narrow_exclusive, assumptions::NARROW_EXCLUSIVE)
     }
+    /// The blacklist has the functions that must not be instrumented, of vmlinux and of modules.
+    pub fn closes_noinstr(&self) -> bool {
+        self.has(self.evidence.closes_noinstr, assumptions::CLOSES_NOINSTR)
+    }
+    /// x86: the blacklist has the entries of interrupts.
+    pub fn closes_irq_entries(&self) -> bool {
+        !self.has(self.evidence.closes_irq_entries.map(|closes| !closes), assumptions::OPENS_IRQ_ENTRIES)
+    }
     /// riscv64: ftrace patches only the second instruction of an entry.
     pub fn patches_second(&self) -> bool {
         self.has(self.evidence.patches_second, assumptions::PATCHES_SECOND)
@@ -54,6 +64,8 @@ impl Kernel<'_> {
 pub struct Evidence {
     pub emulates: Option<bool>,
     pub keeps_type_checks: Option<bool>,
+    pub closes_noinstr: Option<bool>,
+    pub closes_irq_entries: Option<bool>,
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
     pub patches_second: Option<bool>,
@@ -63,9 +75,9 @@ pub struct Evidence {
 
 impl Evidence {
     /// Reads the evidence in vmlinux.
-    pub fn of(machine: u16, symbols: &[Symbol<'_>], text: &Text<'_>) -> Self {
-        match Machine(machine) {
-            EM_X86_64 | EM_386 => x86::evidence(symbols, text),
+    pub fn of(object: &Elf<'_>, symbols: &[Symbol<'_>], text: &Text<'_>, tables: &Tables<'_, '_>) -> Self {
+        match Machine(object.machine) {
+            EM_X86_64 | EM_386 => x86::evidence(object.base, symbols, text, tables),
             EM_AARCH64 => arm64::evidence(symbols, text),
             EM_RISCV => riscv64::evidence(symbols),
             _ => Self::default(),

@@ -188,6 +188,25 @@ pub fn calls(code: &[u8], pc: u32, function: u64, bits: u32) -> bool {
         .any(|i| is_near_branch(&i) && i.near_branch_target() == function)
 }
 
+/// The addresses that code has as numbers, or relative to its own.
+pub fn addresses(code: &[u8], pc: u32, base: u64, bits: u32) -> Vec<u32> {
+    let mut found = vec![];
+    for instruction in Decoder::with_ip(bits, code, pc.into(), DecoderOptions::NONE).iter() {
+        for operand in 0..instruction.op_count() {
+            match instruction.op_kind(operand) {
+                OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {
+                    found.push(instruction.immediate(operand).wrapping_sub(base) as u32);
+                }
+                OpKind::Memory if instruction.is_ip_rel_memory_operand() => {
+                    found.push(instruction.ip_rel_memory_address() as u32);
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 fn first(code: &[u8], bits: u32) -> Instruction {
     Decoder::new(bits, &code[..code.len().min(MAX_LENGTH)], DecoderOptions::NO_INVALID_CHECK).decode()
 }

@@ -5,6 +5,7 @@ mod sites;
 mod uprobe;
 
 use super::rules::{Evidence, code_of};
+use super::table::Tables;
 use super::text::Text;
 use super::{CodeFacts, Object, Reading, SiteFacts, mark_traced};
 use crate::load::elf::Elf;
@@ -12,6 +13,7 @@ use crate::load::symbols::Symbol;
 use candidates::Candidates;
 use iced_x86::Instruction;
 use probeidx_format::record::{CodeTable, SiteKind, SymbolRecord};
+use std::collections::HashSet;
 
 /// Reads the code and tables of a kernel object.
 pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
@@ -67,8 +69,10 @@ pub fn read_user(
 
 /// Which rules the kernel has, from functions of vmlinux (arch/x86/kernel/kprobes/core.c). Emulating functions are
 /// only called through pointers, so each has a symbol (5.13). A call of `is_cfi_trap` shows that kCFI checks are
-/// refused (6.6).
-pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
+/// refused (6.6). What fills the blacklist names the bounds of the areas that it has ([`blacklist`](super::blacklist)).
+pub fn evidence(base: u64, symbols: &[Symbol<'_>], text: &Text<'_>, tables: &Tables<'_, '_>) -> Evidence {
+    const LISTING: [&[u8]; 3] =
+        [b"arch_populate_kprobe_blacklist", b"populate_kprobe_blacklist", b"init_kprobes"];
     const CHECKS: [&[u8]; 3] = [b"can_probe", b"arch_prepare_kprobe", b"register_kprobe"];
     let has = |name: &[u8]| symbols.iter().any(|s| s.name.starts_with(name));
     let has_kprobes = has(b"arch_prepare_kprobe");
@@ -77,7 +81,23 @@ pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
         let functions = CHECKS.iter().filter_map(|name| code_of(symbols, text, &[name]));
         functions.into_iter().any(|(pc, code)| decode::calls(code, pc, trap, text.bits))
     };
+    let listing = LISTING.iter().filter_map(|name| code_of(symbols, text, &[name]));
+    let named: HashSet<u32> =
+        listing.flat_map(|(pc, code)| decode::addresses(code, pc, base, text.bits)).collect();
+    let are_named = |[start, stop]: [&str; 2]| {
+        let bounds = [tables.bound(start)?, tables.bound(stop)?];
+        Some(bounds.map(|bound| named.contains(&bound)))
+    };
+    // Every kernel lists these; only if they are seen, others are missing where they are not.
+    let is_seen = are_named(["__entry_text_start", "__entry_text_end"]) == Some([true; 2]);
+    let closes = |area: [&str; 2]| match are_named(area)? {
+        [true, true] => Some(true),
+        [false, false] if is_seen => Some(false),
+        _ => None,
+    };
     Evidence {
+        closes_noinstr: closes(["__noinstr_text_start", "__noinstr_text_end"]),
+        closes_irq_entries: closes(["__irqentry_text_start", "__irqentry_text_end"]),
         emulates: has_kprobes.then(|| has(b"kprobe_emulate_")),
         keeps_type_checks: trap.filter(|_| has_kprobes).map(calls),
         ..Evidence::default()

@@ -1,6 +1,6 @@
 //! What a table's entry is, the kernel's own types say; where they do not, only a table that makes sense is read.
 use crate::support::image::Image;
-use crate::support::tables::{Kernel, NEW, OLD, index, try_index};
+use crate::support::tables::{Kernel, NEW, OLD, OLDEST, index, try_index};
 
 /// As kernels from 6.19 on.
 const FORMATS: Kernel = Kernel { release: "7.2.0-formats", bug: 16, structs: 1, ..NEW };
@@ -76,4 +76,25 @@ fn the_last_entry_may_lack_its_padding() {
         assert_eq!(indexed.says("paravirt_calls+5", "kprobe"), "ok");
         assert_eq!(indexed.says("paravirt_calls+6", "kprobe"), "patched");
     }
+}
+
+/// Until 5.7 the entries of interrupts are closed; what must not be instrumented is so since 5.8, whatever sections a kernel has.
+#[test]
+fn areas_are_closed_by_what_the_kernel_says_of_them() {
+    let indexed = OLDEST.index();
+    for (place, is) in [
+        ("in_irqentry+5", "entry-text"),
+        ("in_entry", "entry-text"),
+        ("in_kprobes_text+5", "kprobes-text"),
+        ("in_noinstr", "ok"),
+        ("module_noinstr", "ok"),
+        // A place that is patched, though its replacement is nowhere.
+        ("module_static_cpu_has+5", "ok"),
+        ("module_static_cpu_has+6", "patched"),
+    ] {
+        assert_eq!(indexed.says(place, "kprobe"), is, "{place}");
+    }
+    let indexed = OLD.index();
+    assert_eq!(indexed.says("in_noinstr", "kprobe"), indexed.says("module_noinstr", "kprobe"));
+    assert_ne!(indexed.says("in_noinstr", "kprobe"), "ok");
 }

@@ -21,6 +21,8 @@ pub struct Kernel {
     pub emulates: bool,
     /// Whether it has the functions of `prototypes.c`.
     pub has_prototypes: bool,
+    /// Whether it has what `oldest.S` and `oldest_module.S` say.
+    pub is_oldest: bool,
 }
 
 /// As Debian's kernel of this version.
@@ -32,6 +34,7 @@ pub const OLD: Kernel = Kernel {
     has_rules: true,
     emulates: true,
     has_prototypes: false,
+    is_oldest: false,
 };
 pub const NEW: Kernel = Kernel {
     release: "6.12.0-new",
@@ -41,7 +44,11 @@ pub const NEW: Kernel = Kernel {
     has_rules: true,
     emulates: true,
     has_prototypes: false,
+    is_oldest: false,
 };
+/// As Ubuntu's kernel of this version.
+pub const OLDEST: Kernel =
+    Kernel { release: "5.4.0-oldest", alternative: 13, emulates: false, is_oldest: true, ..OLD };
 
 impl Kernel {
     /// Compiles and links vmlinux and the module. Panics with the tool's own words where one fails.
@@ -57,7 +64,9 @@ impl Kernel {
         let mut kernel = vec!["kernel.S", "nested.S", "kernel.c", "strong.c"];
         kernel.extend((self.structs > 0).then_some("structs.c"));
         kernel.extend(self.has_prototypes.then_some("prototypes.c"));
-        let module = ["module.S", "module.c"];
+        kernel.extend(self.is_oldest.then_some("oldest.S"));
+        let mut module = vec!["module.S", "module.c"];
+        module.extend(self.is_oldest.then_some("oldest_module.S"));
         run_all(kernel.iter().chain(&module).map(|source| {
             let mut c = tool("gcc");
             if source.ends_with(".c") {
@@ -93,7 +102,10 @@ impl Kernel {
         let path = self.module(&tree);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut places = tool("ld");
-        places.args(["-r", "--build-id=sha1", "-o"]).arg(path).args(module.map(object));
+        places
+            .args(["-r", "--build-id=sha1", "-o"])
+            .arg(path)
+            .args(module.iter().map(|source| object(source)));
         run_all([vmlinux, places]);
         for name in kernel.iter().chain(&module) {
             std::fs::remove_file(object(name)).unwrap();
