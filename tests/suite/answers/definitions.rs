@@ -414,6 +414,7 @@ fn places_that_are_none() {
         ("inlined%return", 1, "inlined is only inlined, at 3 places; see: probeidx resolve inlined"),
         ("nosuch:plain", 1, "module nosuch is not indexed"),
         ("module(\"place\").function(\"plain\")", 1, "module place is not indexed; did you mean places?"),
+        ("gone", 1, "no function gone; did you mean gone.constprop.0?"),
     ] {
         for format in ["text", "kprobe-events"] {
             OLDER.run(&["resolve", spec, "--format", format]).refused(code, &format!("probeidx: {said}"));
