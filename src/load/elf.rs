@@ -61,6 +61,12 @@ impl<'d> Section<'d> {
     pub fn is_executable(&self) -> bool {
         self.flags() & elf::SHF_EXECINSTR.0 as u32 != 0
     }
+    /// Whether its symbols are code. Since 6.14 x86 kernels have `relocate_kernel` in `.data`, and so mark all of it as code
+    /// (arch/x86/kernel/vmlinux.lds.S; `T` is then what nm and kallsyms call each variable there).
+    pub fn is_of_code(&self) -> bool {
+        let is_data = self.flags() & elf::SHF_WRITE.0 as u32 != 0 && self.name.starts_with(".data");
+        self.is_executable() && !is_data
+    }
     /// Whether it is thread-local without bytes in the file: such a section shares its addresses with the next one.
     fn is_tbss(&self) -> bool {
         self.flags() & elf::SHF_TLS.0 as u32 != 0 && self.header.sh_type(self.order) == elf::SHT_NOBITS

@@ -120,7 +120,7 @@ impl Object<'_> {
         };
         let mut slide = 0;
         if is_hidden {
-            symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
+            symbols = code_of(symbols);
             (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
         } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.machine == EM_X86_64) {
             slide = text.wrapping_sub(LINKED_AT);
@@ -185,6 +185,20 @@ impl Object<'_> {
         }
         writer.finish(self.machine, &[table.records_bytes(), table.names])
     }
+}
+
+/// The symbols of code, of a list in the order of addresses that has none. `T` are the variables of x86 since 6.14, too
+/// ([`Section::is_of_code`](super::elf::Section::is_of_code)): they are not between the bounds of code.
+fn code_of(symbols: Vec<ListedSymbol<'_>>) -> Vec<ListedSymbol<'_>> {
+    let position = |name: &[u8]| symbols.iter().position(|s| s.name == name);
+    let area = |start: &[u8], end: &[u8]| Some(position(start)?..=position(end)?);
+    // `_text` and `_stext` have one address, and so any order.
+    let core = area(b"_stext", b"_etext")
+        .map(|area| *area.start().min(&position(b"_text").unwrap_or(usize::MAX))..=*area.end());
+    let init = area(b"_sinittext", b"_einittext");
+    let is_within = |n| core.is_none() || [&core, &init].into_iter().flatten().any(|area| area.contains(&n));
+    let is_code = |s: &ListedSymbol<'_>| matches!(s.letter, b't' | b'T' | b'w' | b'W');
+    (0..).zip(&symbols).filter(|(n, s)| is_code(s) && is_within(*n)).map(|(_, s)| *s).collect()
 }
 
 /// A table at link addresses: those that were made here have run-time addresses, all others distances.
@@ -318,5 +332,18 @@ mod tests {
         let names: Vec<_> = object.symbols.iter().map(|s| object.symbol_name(s)).collect();
         assert_eq!(names, [&b""[..], b"_text", b"do_open"]);
         assert!(Elf::parse(&object_of("")).is_ok_and(|o| o.symbols.len() < 2));
+    }
+
+    #[test]
+    fn without_addresses_code_is_between_its_bounds() {
+        let listed =
+            ["A a", "T _text", "T _stext", "t do_open", "d data", "T _etext", "T init_task", "T _sinittext"];
+        let listed = listed.iter().chain(&["t start", "T _einittext", "T __end"]);
+        let text: String = listed.map(|line| format!("0000000000000000 {line}\n")).collect();
+        let bytes = object_of(&text);
+        let object = Elf::parse(&bytes).unwrap();
+        let names: Vec<_> = object.symbols[1..].iter().map(|s| object.symbol_name(s)).collect();
+        let code = [&b"_text"[..], b"_stext", b"do_open", b"_etext", b"_sinittext", b"start", b"_einittext"];
+        assert_eq!(names, code);
     }
 }

@@ -41,7 +41,7 @@ impl SymbolTable {
         let mut table = Self { records: vec![record(order, 0, 0, 0, 0)], names: vec![0], order };
         let allocated = (0u16..).zip(&object.sections).filter(|(_, s)| s.is_allocated() && s.size() > 0);
         let mut sections: Vec<_> =
-            allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_executable())).collect();
+            allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_of_code())).collect();
         sections.sort_unstable();
         for symbol in symbols {
             let after = sections.partition_point(|s| s.0 <= symbol.address);
@@ -140,6 +140,7 @@ pub fn lines(text: &[u8]) -> impl Iterator<Item = ListedSymbol<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::live::Writer;
 
     #[test]
     fn lines_of_nm_are_read_and_others_passed_over() {
@@ -154,6 +155,20 @@ mod tests {
                 ListedSymbol { address: 0, letter: b'A', name: b"fixed_percpu_data" },
             ]
         );
+    }
+
+    #[test]
+    fn variables_are_no_functions_in_data_that_is_marked_as_code() {
+        let mut writer = Writer::new(Endianness::Little);
+        for (name, flags, start) in [(".text", 6, 0x1000), (".data", 7, 0x2000), ("own.text", 7, 0x3000)] {
+            writer.section(name, 1, flags, start, 16, &[0; 16]);
+        }
+        let bytes = writer.finish(object::elf::EM_X86_64, &[]);
+        let symbols = [(0x1000, &b"function"[..]), (0x2000, b"variable"), (0x3008, b"also_function")];
+        let symbols = symbols.map(|(address, name)| ListedSymbol { address, letter: b'T', name });
+        let table = SymbolTable::new(&Elf::parse(&bytes).unwrap(), symbols.into_iter());
+        let functions: Vec<_> = table.functions().into_iter().map(|(_, address, _)| address).collect();
+        assert_eq!(functions, [0x1000, 0x3008]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl SymbolTable {
     /// Whether there are data symbols.
     fn has_data(&self, object: &Elf<'_>) -> bool {
         let is_data =
-            |section: u16| object.sections.get(usize::from(section)).is_some_and(|s| !s.is_executable());
+            |section: u16| object.sections.get(usize::from(section)).is_some_and(|s| !s.is_of_code());
         self.records.iter().map(|s| self.place(s).0).any(|section| section != 0 && is_data(section))
     }
 
