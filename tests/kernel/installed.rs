@@ -10,6 +10,7 @@ use std::sync::{Mutex, Once, PoisonError};
 /// A kernel with its debuginfo and its modules. All but the first three may be missing.
 pub struct Kernel {
     pub release: String,
+    /// Without debuginfo, the image.
     pub vmlinux: PathBuf,
     pub debug_modules: PathBuf,
     /// The image that boots.
@@ -70,7 +71,16 @@ impl Kernel {
         if !is_known {
             say(&format!("skipped: {}: the cases are of 6.1 to 6.12", self.release));
         }
-        is_known
+        is_known && self.has_debug_information()
+    }
+
+    /// Whether there is debug information. Says so if not.
+    pub fn has_debug_information(&self) -> bool {
+        let has = self.vmlinux != self.image;
+        if !has {
+            say(&format!("skipped: {}: no debug information", self.release));
+        }
+        has
     }
 
     /// The first two numbers of its release.
@@ -102,18 +112,22 @@ impl Kernel {
         let modules = first([format!("lib/modules/{release}"), format!("usr/lib/modules/{release}")]);
         // Debian's riscv64 has a flat image under the other name.
         let in_boot = first(["vmlinuz", "vmlinux"].map(|name| format!("boot/{name}-{release}")));
+        let image = if in_boot.exists() { in_boot } else { modules.join("vmlinuz") };
         let vmlinux = first([
             format!("usr/lib/debug/boot/vmlinux-{release}"),
             format!("usr/lib/debug/lib/modules/{release}/vmlinux"),
         ]);
+        let debug_modules = first([
+            format!("usr/lib/debug/lib/modules/{release}"),
+            format!("usr/lib/debug/usr/lib/modules/{release}"),
+        ]);
+        let [vmlinux, debug_modules] =
+            if vmlinux.exists() { [vmlinux, debug_modules] } else { [image.clone(), modules.clone()] };
         Self {
             architecture: Architecture::of(&vmlinux),
             vmlinux,
-            debug_modules: first([
-                format!("usr/lib/debug/lib/modules/{release}"),
-                format!("usr/lib/debug/usr/lib/modules/{release}"),
-            ]),
-            image: if in_boot.exists() { in_boot } else { modules.join("vmlinuz") },
+            debug_modules,
+            image,
             headers: root.join(format!("usr/src/linux-headers-{release}")),
             modules,
             release,
@@ -261,7 +275,11 @@ fn releases_below(root: &Path) -> Vec<String> {
     let in_boot = in_boot.iter().filter_map(|n| n.strip_prefix("vmlinux-").map(str::to_owned));
     let modules = "usr/lib/debug/lib/modules";
     let is_whole = |release: &String| root.join(modules).join(release).join("vmlinux").exists();
-    let found: BTreeSet<String> = in_boot.chain(names(modules).into_iter().filter(is_whole)).collect();
+    let mut found: BTreeSet<String> = in_boot.chain(names(modules).into_iter().filter(is_whole)).collect();
+    // What a folder has without debuginfo, as Ubuntu's packages are.
+    if found.is_empty() && root != Path::new("/") {
+        found.extend(names("boot").iter().filter_map(|n| n.strip_prefix("vmlinuz-").map(str::to_owned)));
+    }
     found.into_iter().collect()
 }
 

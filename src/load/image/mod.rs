@@ -5,9 +5,11 @@
 //! | bzImage (x86) | a compressed ELF vmlinux with all its allocated sections | Documentation/arch/x86/boot.rst, 2.08 and later |
 //! | EFI zboot (arm64, riscv, loongarch) | a compressed `Image` | drivers/firmware/efi/libstub/zboot-header.S |
 //! | `Image` (arm64, riscv) | the kernel as it lies in memory | `flat` |
+//! | unified kernel image | one of these | `unified` |
 mod flat;
 mod lz4;
 mod moved;
+mod unified;
 
 use super::decompress::{self, Compression, decompress};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +24,7 @@ enum Form {
     Bzimage,
     Zboot,
     Flat,
+    Unified,
 }
 
 fn form(head: &[u8]) -> Option<Form> {
@@ -33,7 +36,10 @@ fn form(head: &[u8]) -> Option<Form> {
         return Some(Form::Zboot);
     }
     // Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst
-    (has(0x38, b"ARM\x64") || has(0x38, b"RSC\x05")).then_some(Form::Flat)
+    if has(0x38, b"ARM\x64") || has(0x38, b"RSC\x05") {
+        return Some(Form::Flat);
+    }
+    unified::is_program(head).then_some(Form::Unified)
 }
 
 /// Whether a file with this head is a boot image.
@@ -57,9 +63,10 @@ pub fn machine(head: &[u8]) -> Option<u16> {
     match form(head)? {
         Form::Bzimage => Some(EM_X86_64.0),
         // `Machine` of the PE header, to which the DOS header points.
-        Form::Zboot => match short(usize::from(short(0x3c)?).checked_add(4)?)? {
+        Form::Zboot | Form::Unified => match short(usize::from(short(0x3c)?).checked_add(4)?)? {
             0xaa64 => Some(EM_AARCH64.0),
             0x5064 => Some(EM_RISCV.0),
+            0x8664 => Some(EM_X86_64.0),
             _ => None,
         },
         Form::Flat => None,
@@ -74,6 +81,18 @@ pub fn machine(head: &[u8]) -> Option<u16> {
 /// compression or image.
 pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
     let Some(form) = form(data) else { return Ok(None) };
+    if form == Form::Unified {
+        let kernel = unified::kernel(data).filter(|kernel| self::form(kernel) != Some(Form::Unified));
+        return match kernel.map(unpack) {
+            Some(Ok(Some(kernel))) => Ok(Some(kernel)),
+            Some(Err(error)) => Err(error),
+            None | Some(Ok(None)) => {
+                let what = "an EFI program without a boot image of Linux (section .linux)";
+                Err(Error::new(ErrorKind::Unsupported, what)
+                    .hint("give the vmlinuz of the kernel, or its vmlinux"))
+            }
+        };
+    }
     let number = |at: usize| data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b) as usize);
     let payload = || {
         let (start, length) = match form {
@@ -84,7 +103,7 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
                 ((version >= 0x208).then_some(setup)?.checked_add(number(0x248)?)?, number(0x24c)?)
             }
             Form::Zboot => (number(8)?, number(12)?),
-            Form::Flat => return Some(data),
+            Form::Flat | Form::Unified => return Some(data),
         };
         data.get(start..start.checked_add(length)?)
     };
@@ -93,7 +112,7 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
             .hint("install the package of the kernel again")
     };
     let payload = payload().ok_or_else(cut_off)?;
-    let inflated = if form == Form::Flat { None } else { Some(inflate(payload)?) };
+    let inflated = if form == Form::Flat { None } else { Some(inflate(payload, form == Form::Bzimage)?) };
     let plain = inflated.as_deref().unwrap_or(payload);
     if self::form(plain) == Some(Form::Flat) {
         return flat::object(plain).map(Some);
@@ -108,9 +127,9 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
 }
 
 /// Inflates the payload of an image. The build appends the inflated length in 4 bytes, except to gzip
-/// (scripts/Makefile.lib, `size_append`).
-fn inflate(payload: &[u8]) -> Result<Vec<u8>> {
-    let body = &payload[..payload.len().saturating_sub(4)];
+/// (scripts/Makefile.lib, `size_append`); zboot's header does not count them (zboot-header.S, 6.1; seen in Ubuntu's 7.0).
+fn inflate(payload: &[u8], counts_length: bool) -> Result<Vec<u8>> {
+    let body = &payload[..payload.len() - if counts_length { payload.len().min(4) } else { 0 }];
     let limit = decompress::most(payload.len() as u64);
     let unsupported = |name: &str| {
         let what = format!("a kernel compressed by {name}, which is not supported");
@@ -170,6 +189,33 @@ mod tests {
             [b"MZ\0\0zimg\x40\0\0\0".as_slice(), &(gzip(&kernel).len() as u32).to_le_bytes(), &[0; 48]]
                 .concat();
         assert_eq!(unpack(&[zboot, gzip(&kernel)].concat()).unwrap().unwrap(), kernel);
+        // Of anything else than gzip the length follows, which is no part of the payload.
+        let packed =
+            ruzstd::encoding::compress_to_vec(&kernel[..], ruzstd::encoding::CompressionLevel::Fastest);
+        let zboot = [
+            b"MZ\0\0zimg\x40\0\0\0".as_slice(),
+            &(packed.len() as u32).to_le_bytes(),
+            &[0; 48],
+            &packed,
+            &[0; 4],
+        ];
+        assert_eq!(unpack(&zboot.concat()).unwrap().unwrap(), kernel);
+    }
+
+    #[test]
+    fn a_unified_image_has_another_one() {
+        let kernel = [b"\x7fELF".as_slice(), &[7; 5000]].concat();
+        let image = unified::program(&bzimage(&gzip(&kernel)));
+        assert!(is_image(&image[..HEAD]));
+        assert_eq!(machine(&image), Some(62));
+        assert_eq!(unpack(&image).unwrap().unwrap(), kernel);
+        for other in [&b"no kernel"[..], &unified::program(&bzimage(&gzip(&kernel))), b""] {
+            let error = unpack(&unified::program(other)).unwrap_err();
+            assert!(error.message().contains("without a boot image") && error.remedy().is_some(), "{error}");
+        }
+        for cut in HEAD..image.len() - 512 {
+            assert!(unpack(&image[..cut]).is_err(), "{cut}");
+        }
     }
 
     #[test]

@@ -22,6 +22,9 @@ fn a_capture_of_the_kernels_says_where_functions_lie() {
 }
 
 fn captured(kernel: &Kernel) {
+    if !kernel.has_debug_information() {
+        return;
+    }
     let modules = ["overlay", "libnvdimm"];
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &modules)).map(Machine::moved);
     let Some(machine) = needed(machine) else { return };

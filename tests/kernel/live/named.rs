@@ -43,7 +43,9 @@ fn names_hold(kernel: &Kernel) {
         installed::say(&format!("  {}: by name {state:10} errno {errno:3} {count}", kernel.release));
     }
     assert!(wrong.is_empty(), "{}, PROBEIDX_SEED={seed}: {wrong:?}", kernel.release);
-    assert!(counts.keys().any(|(state, _)| *state == "renamed"), "{counts:?}");
+    // Only what describes a clone by the function's name makes it another one.
+    let has_renamed = counts.keys().any(|(state, _)| *state == "renamed");
+    assert!(has_renamed || !kernel.has_debug_information(), "{counts:?}");
 }
 
 /// Names of functions of vmlinux that kprobe_events take at their address, by state; and names of functions that have no

@@ -49,6 +49,9 @@ struct Runs {
 }
 
 fn holds(kernel: &Kernel) {
+    if !kernel.has_debug_information() {
+        return;
+    }
     let Some(machine) = needed(Machine::new(kernel)) else { return };
     let index = Index::open(&installed::index(kernel)).unwrap_or_else(|e| panic!("{e}"));
     let view = index.view().unwrap_or_else(|e| panic!("{e}"));

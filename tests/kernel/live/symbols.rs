@@ -21,5 +21,20 @@ pub fn of(path: &Path, module: Option<&str>) -> Result<HashMap<String, Vec<Addre
         };
         found.entry(String::from_utf8_lossy(name).into_owned()).or_default().push(address);
     }
+    // A boot image has no table of symbols.
+    if let (true, Some(map)) = (found.is_empty(), map_beside(path)) {
+        for line in map.lines() {
+            let mut words = line.split(' ');
+            let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+            let (Some(address), Some(name)) = (address, words.nth(1)) else { continue };
+            found.entry(name.to_owned()).or_default().push(Address::Kernel(address));
+        }
+    }
     Ok(found)
+}
+
+/// The `System.map` of a boot image.
+fn map_beside(image: &Path) -> Option<String> {
+    let release = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
+    std::fs::read_to_string(image.with_file_name(format!("System.map-{release}"))).ok()
 }

@@ -79,6 +79,10 @@ fn carrying(kernel: &Kernel, program: Vec<u8>) -> Result<Machine, String> {
 }
 
 fn traces_hold(kernel: &Kernel) {
+    // Among them are inlined copies and lines.
+    if !kernel.has_debug_information() {
+        return;
+    }
     let Some(machine) = machine(kernel) else { return };
     let cases = cases::of(kernel);
     let requests: Vec<Request> =
