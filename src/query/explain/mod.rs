@@ -222,13 +222,9 @@ pub fn no_function(view: &View<'_>, name: &str) -> String {
 /// The names of functions that were meant by one that does not exist: the clones that the compiler made of it, else similar
 /// names.
 fn near_functions(view: &View<'_>, name: &str) -> Vec<String> {
-    let clones = functions::names_starting(view, format!("{name}.").as_bytes()).filter(|at| {
-        let symbols = view.symbols_named(NameId::new(*at as u32)).iter();
-        symbols.filter_map(|id| functions::symbol(view, id)).any(|symbol| symbol.is_function())
-    });
-    let texts = clones.filter_map(|at| Some(view.string(view.names.get(at)?.name)));
-    // Nobody enters a function at its unlikely part.
-    let clones: Vec<_> = texts.filter(|text| !text.ends_with(b".cold")).take(5).map(lossy).collect();
+    let texts =
+        functions::clones(view, name.as_bytes()).map(|clone| view.string(view.names.at(clone.index()).name));
+    let clones: Vec<_> = texts.take(5).map(|text| String::from_utf8_lossy(text).into_owned()).collect();
     if !clones.is_empty() {
         return clones;
     }
@@ -237,10 +233,6 @@ fn near_functions(view: &View<'_>, name: &str) -> Vec<String> {
     let texts = all.iter().enumerate().map(|(n, record)| (view.string(record.name), n));
     let of_functions = |n| !view.functions_named(NameId::new(n as u32)).is_empty();
     nearest::nearest_of(name, texts, 5, of_functions)
-}
-
-fn lossy(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
 }
 
 /// Explains an unknown module.

@@ -24,7 +24,6 @@ const MOST_READ: usize = 16;
 /// The functions of a name, file by file. Cost: linear in their placements.
 pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
     let Pattern::Literal(spelled) = &asked.declared.name else { return vec![] };
-    let Some(name) = view.name(spelled.as_bytes()) else { return vec![] };
     let scope = Scope::new(view, &asked.module);
     let shown = match &asked.module {
         ModuleScope::Module(module) => format!("{module}:{spelled}"),
@@ -34,6 +33,7 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         Some(file) => format!("{shown}@{file}"),
         None => shown.clone(),
     };
+    let Some(name) = view.name(spelled.as_bytes()) else { return of_clones(view, asked, &shown, &scope) };
     let (judge, values) = (Judge::new(view), Values::new(view));
     let finder = Finder::new(view, false);
     let mut reader = Reader { view, judge, values, finder, name, spelled, shown, found: vec![] };
@@ -48,9 +48,12 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         files.iter().map(|(file, function)| reader.described(&text(file), function, &scope)).collect();
     // Of assembly, there may be no debug information although a header declares the function.
     if asked.declared.file.is_none() && files.values().all(|function| function.entries.is_empty()) {
-        abouts.extend(reader.by_symbol(&scope, !files.is_empty()));
+        let symbols = [reader.name];
+        abouts.extend(by_symbols(view, &reader.judge, &reader.shown, &symbols, &scope, !files.is_empty()));
     }
-    if !abouts.is_empty() {
+    if abouts.is_empty() {
+        abouts = of_clones(view, asked, &reader.shown, &scope);
+    } else {
         abouts.iter_mut().for_each(|about| about.name.clone_from(&asked_as));
         abouts.insert(0, About::whole(&asked_as, vec![(What::Duplicates, reader.duplicates())]));
     }
@@ -244,34 +247,54 @@ impl Reader<'_, '_> {
             _ => Value::Homes(homes.into_iter().map(|(file, objects)| (text(file), objects)).collect()),
         }
     }
+}
 
-    /// A function that only a symbol describes: assembly or, unless these do not count, a clone that was named as such.
-    fn by_symbol(&self, scope: &Scope, without_clones: bool) -> Option<About> {
-        let view = self.view;
-        let named = view.symbols_named(self.name).iter().filter_map(|id| {
+/// A function that only symbols of clones describe. If a file is asked for, it is not known to be there.
+fn of_clones(view: &View<'_>, asked: &FunctionSpec, shown: &str, scope: &Scope) -> Vec<About> {
+    let Pattern::Literal(spelled) = &asked.declared.name else { return vec![] };
+    let clones: Vec<NameId> = match asked.declared.file {
+        None => functions::clones(view, spelled.as_bytes()).collect(),
+        Some(_) => vec![],
+    };
+    by_symbols(view, &Judge::new(view), shown, &clones, scope, false).into_iter().collect()
+}
+
+/// A function that only symbols of these names describe: assembly or, unless these do not count, a clone that was named as such.
+fn by_symbols(
+    view: &View<'_>,
+    judge: &Judge<'_, '_>,
+    shown: &str,
+    names: &[NameId],
+    scope: &Scope,
+    without_clones: bool,
+) -> Option<About> {
+    let symbols = names.iter().flat_map(|name| view.symbols_named(*name).iter().map(move |id| (*name, id)));
+    let entries: Vec<(NameId, ObjectId, SymbolRecord)> = symbols
+        .filter_map(|(name, id)| {
             let (object, symbol) = (view.object_of_symbol(id), functions::symbol(view, id)?);
             let is_one = scope.contains(object) && symbol.is_function() && symbol.has(SymbolRecord::KEPT);
             let is_clone = symbol.has(SymbolRecord::DESCRIBED);
-            (is_one && !(without_clones && is_clone)).then_some((object, symbol))
-        });
-        let entries: Vec<(ObjectId, SymbolRecord)> = named.collect();
-        entries.first()?;
-        let judged = entries.iter().map(|(object, s)| self.judge.verdicts(*object, s.pc.get(), false));
-        let facts = vec![
-            (What::Prototype, Value::Unknown),
-            (What::Declared, Value::Unknown),
-            (What::Inlined, Value::Unknown),
-            (What::InlinedInto, Value::Unknown),
-            (What::CalledBy, Value::Unknown),
-            (What::Calls, Value::Unknown),
-            (What::Copies, Value::Unknown),
-            (What::Symbols, Value::List(vec![self.spelled.to_owned()])),
-            (What::Attach, verdicts(judged)),
-            (What::Parameters, Value::Unknown),
-            (What::Module, modules(view, entries.iter().map(|(object, _)| *object))),
-        ];
-        Some(About::in_file(&self.shown, "", facts))
-    }
+            (is_one && !(without_clones && is_clone)).then_some((name, object, symbol))
+        })
+        .collect();
+    entries.first()?;
+    let spelled: BTreeSet<&[u8]> =
+        entries.iter().map(|(name, ..)| view.string(view.names.at(name.index()).name)).collect();
+    let judged = entries.iter().map(|(_, object, s)| judge.verdicts(*object, s.pc.get(), false));
+    let facts = vec![
+        (What::Prototype, Value::Unknown),
+        (What::Declared, Value::Unknown),
+        (What::Inlined, Value::Unknown),
+        (What::InlinedInto, Value::Unknown),
+        (What::CalledBy, Value::Unknown),
+        (What::Calls, Value::Unknown),
+        (What::Copies, Value::Unknown),
+        (What::Symbols, list(spelled.into_iter().map(text))),
+        (What::Attach, verdicts(judged)),
+        (What::Parameters, Value::Unknown),
+        (What::Module, modules(view, entries.iter().map(|(_, object, _)| *object))),
+    ];
+    Some(About::in_file(shown, "", facts))
 }
 
 /// The verdicts by mechanism: several where the places differ.

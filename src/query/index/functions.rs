@@ -128,6 +128,17 @@ pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
     start..start + leading(names.from(start), |record| text(record).starts_with(prefix))
 }
 
+/// The clones that the compiler made of a function, by the names of their entries (`foo.isra.0` of `foo`), whatever describes them.
+pub fn clones<'a>(view: &'a View<'a>, function: &[u8]) -> impl Iterator<Item = NameId> + use<'a> {
+    let prefix = [function, b"."].concat();
+    names_starting(view, &prefix).map(|at| NameId::new(at as u32)).filter(|name| {
+        // Nobody enters a function at its unlikely part.
+        let is_cold = view.names.get(name.index()).is_none_or(|n| view.string(n.name).ends_with(b".cold"));
+        let symbols = view.symbols_named(*name).iter().filter_map(|id| symbol(view, id));
+        !is_cold && symbols.into_iter().any(|symbol| symbol.is_function())
+    })
+}
+
 /// How many of these names come before the first that is not so. Cost: a binary search among twice as many.
 fn leading(names: Table<'_, NameRecord>, is_so: impl Fn(NameRecord) -> bool) -> usize {
     let mut most = 1;
