@@ -422,7 +422,7 @@ fn places_that_are_none() {
     }
     // What has only a clone was there in each kernel that has one.
     let history = OLDER.run(&["history", "gone"]);
-    assert!(history.out.contains("\n  symbols       gone.constprop.0\n"), "{history:?}");
+    assert!(history.out.contains("\n  symbols       gone.constprop.0   6.1.0-old\n"), "{history:?}");
     // Within an instruction, or in code that is gone, there is an answer: why not, and what else.
     let within = OLDER.place("vmlinux:plain+9");
     assert_eq!(text(&within["attach"], "kprobe"), "not-boundary");
