@@ -34,11 +34,15 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Of an ELF file, by its header.
+    /// Of an ELF file or a boot image, by its header.
     fn of(file: &Path) -> Self {
         use std::io::Read;
-        let mut header = [0; 20];
+        let mut header = [0; 64];
         let _ = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
+        // Documentation/arch/arm64/booting.rst
+        if header[0x38..0x3c] == *b"ARM\x64" {
+            return Self::Arm64;
+        }
         // `e_machine`, in the order of the file's bytes.
         match [header[18], header[19]] {
             [3, 0] => Self::I386,
