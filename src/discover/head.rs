@@ -46,13 +46,8 @@ impl Head {
         let paths: Vec<&PathBuf> = paths.iter().collect();
         let next = AtomicUsize::new(0);
         let some = || {
-            let mut heads = vec![];
-            while let Some((number, path)) =
-                Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, paths.get(n)?)))
-            {
-                heads.push((number, Self::of(path)));
-            }
-            heads
+            let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+            numbers.map_while(|number| Some((number, Self::of(paths.get(number)?)))).collect::<Vec<_>>()
         };
         let helpers = if paths.len() < FEW { 0 } else { AT_ONCE - 1 };
         let mut heads = std::thread::scope(|scope| {

@@ -88,16 +88,21 @@ pub fn evidence(base: u64, symbols: &[Symbol<'_>], text: &Text<'_>, tables: &Tab
         let bounds = [tables.bound(start)?, tables.bound(stop)?];
         Some(bounds.map(|bound| named.contains(&bound)))
     };
-    // Every kernel lists these; only if they are seen, others are missing where they are not.
-    let is_seen = are_named(["__entry_text_start", "__entry_text_end"]) == Some([true; 2]);
-    let closes = |area: [&str; 2]| match are_named(area)? {
+    // Only if the code names what each kernel lists beside an area, it names all that this one does.
+    let closes = |area: [&str; 2], beside: [&str; 2]| match are_named(area)? {
         [true, true] => Some(true),
-        [false, false] if is_seen => Some(false),
+        [false, false] if are_named(beside) == Some([true; 2]) => Some(false),
         _ => None,
     };
     Evidence {
-        closes_noinstr: closes(["__noinstr_text_start", "__noinstr_text_end"]),
-        closes_irq_entries: closes(["__irqentry_text_start", "__irqentry_text_end"]),
+        closes_noinstr: closes(
+            ["__noinstr_text_start", "__noinstr_text_end"],
+            ["__kprobes_text_start", "__kprobes_text_end"],
+        ),
+        closes_irq_entries: closes(
+            ["__irqentry_text_start", "__irqentry_text_end"],
+            ["__entry_text_start", "__entry_text_end"],
+        ),
         emulates: has_kprobes.then(|| has(b"kprobe_emulate_")),
         keeps_type_checks: trap.filter(|_| has_kprobes).map(calls),
         ..Evidence::default()

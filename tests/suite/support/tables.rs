@@ -46,9 +46,9 @@ pub const NEW: Kernel = Kernel {
     has_prototypes: false,
     is_oldest: false,
 };
-/// As Ubuntu's kernel of this version.
+/// As Ubuntu's kernel of 5.4; by its version it closes other areas.
 pub const OLDEST: Kernel =
-    Kernel { release: "5.4.0-oldest", alternative: 13, emulates: false, is_oldest: true, ..OLD };
+    Kernel { release: "5.9.0-oldest", alternative: 13, emulates: false, is_oldest: true, ..OLD };
 
 impl Kernel {
     /// Compiles and links vmlinux and the module. Panics with the tool's own words where one fails.
