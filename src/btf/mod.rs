@@ -27,7 +27,8 @@
 //! parts are never described.
 //!
 //! At the entry, a parameter is where the calling convention passes it, provided that the prototype is certain: the
-//! object has one prototype and one symbol of this name (what a clone passes where is unknown), and all parameters up to this one are integers or pointers.
+//! object has one prototype and one symbol of this name (what a clone passes where is unknown), and all parameters up to this one
+//! are integers or pointers.
 //! pahole up to 1.24 writes several prototypes of one name, without their pairing to functions; later versions omit
 //! those that disagree, or write one for all. Such functions have a placement for each prototype, with parameters
 //! without location. One case cannot be detected: pahole 1.24 gives the only symbol of a name the prototype of
