@@ -24,28 +24,25 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
 
-/// The start of the entries of interrupts.
-const IRQ_ENTRIES: &str = "__irqentry_text_start";
-
 /// The areas that `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c,
 /// arch/arm64/kernel/probes/kprobes.c, arch/s390/kernel/kprobes.c, 5.4 to 6.12). `.idmap.text` is left out because
 /// it lies behind the text (6.4). Kernels that run in hypervisor mode leave out `.hyp.idmap.text`; the mode is
 /// unknown here, but there its code never runs.
-fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
+fn areas_of(machine: u16, kernel: &Kernel<'_>) -> &'static [(&'static str, &'static str)] {
     match Machine(machine) {
-        // Only to 5.7 that of interrupts: see `Kernel::closes_irq_entries`.
+        EM_X86_64 | EM_386 if kernel.opens_irq_entries() => &[("__entry_text_start", "__entry_text_end")],
         EM_X86_64 | EM_386 => {
-            &[(IRQ_ENTRIES, "__irqentry_text_end"), ("__entry_text_start", "__entry_text_end")]
+            &[("__irqentry_text_start", "__irqentry_text_end"), ("__entry_text_start", "__entry_text_end")]
         }
         EM_AARCH64 => &[
             ("__entry_text_start", "__entry_text_end"),
-            (IRQ_ENTRIES, "__irqentry_text_end"),
+            ("__irqentry_text_start", "__irqentry_text_end"),
             ("__idmap_text_start", "__idmap_text_end"),
             ("__hyp_text_start", "__hyp_text_end"),
             ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
         ],
         // arch/riscv/kernel/probes/kprobes.c, 6.12 and 7.2
-        EM_S390 | EM_RISCV => &[(IRQ_ENTRIES, "__irqentry_text_end")],
+        EM_S390 | EM_RISCV => &[("__irqentry_text_start", "__irqentry_text_end")],
         _ => &[],
     }
 }
@@ -87,11 +84,8 @@ pub fn refused(
             tables.area(start, stop, section).into_iter().flat_map(|a| symbols_of(&starts, a, source)),
         );
     }
-    let is_x86 = [EM_X86_64, EM_386].contains(&Machine(object.machine));
-    let opens_irq_entries = is_x86 && !kernel.closes_irq_entries();
-    let closed = |(start, _): &&(&str, &str)| !(opens_irq_entries && *start == IRQ_ENTRIES);
-    let areas = if is_module { &[] } else { areas_of(object.machine) };
-    for (start, stop) in areas.iter().filter(closed) {
+    let areas = if is_module { &[] } else { areas_of(object.machine, kernel) };
+    for (start, stop) in areas {
         let area = tables.area(start, stop, "").filter(|area| is_text(area.start)).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }

@@ -45,9 +45,9 @@ impl Kernel<'_> {
     pub fn closes_noinstr(&self) -> bool {
         self.has(self.evidence.closes_noinstr, assumptions::CLOSES_NOINSTR)
     }
-    /// x86: the blacklist has the entries of interrupts.
-    pub fn closes_irq_entries(&self) -> bool {
-        !self.has(self.evidence.closes_irq_entries.map(|closes| !closes), assumptions::OPENS_IRQ_ENTRIES)
+    /// x86: the blacklist no longer has the entries of interrupts.
+    pub fn opens_irq_entries(&self) -> bool {
+        self.has(self.evidence.opens_irq_entries, assumptions::OPENS_IRQ_ENTRIES)
     }
     /// riscv64: ftrace patches only the second instruction of an entry.
     pub fn patches_second(&self) -> bool {
@@ -65,7 +65,7 @@ pub struct Evidence {
     pub emulates: Option<bool>,
     pub keeps_type_checks: Option<bool>,
     pub closes_noinstr: Option<bool>,
-    pub closes_irq_entries: Option<bool>,
+    pub opens_irq_entries: Option<bool>,
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
     pub patches_second: Option<bool>,

@@ -1,7 +1,8 @@
 //! Asks the system for files before they are read. A disk serves many requests in the time of one, and a thread that waits
 //! for the page it touches makes one: 6.1's debug information takes 44 s from a disk that needs 5 ms for each 128 KiB, and
 //! 6 s if it is asked for ahead.
-use rustix::fs::{Advice, Mode, OFlags, fadvise, fstat, open};
+use super::{Opened, open};
+use rustix::fs::{Advice, fadvise};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Linux takes no more of one request than it reads ahead on that disk, which is usually this much (`force_page_cache_ra`
 /// in mm/readahead.c, 6.1).
 const AT_ONCE: u64 = 128 << 10;
+
+/// No more of a file than this: one with holes may have any length, and takes memory for all of it.
+const MOST: u64 = 4 << 30;
 
 /// Asks for a whole file. Small ones are not waited for; hundreds of megabytes take about as long as they need to come,
 /// which is what [`beside`] is for. What is in memory already takes a few microseconds for a megabyte.
@@ -32,11 +36,8 @@ pub fn beside<'p, T>(paths: impl Iterator<Item = &'p Path> + Send, work: impl Fn
 }
 
 fn ask_while(path: &Path, wanted: impl Fn() -> bool) {
-    // Opening a pipe must not block until it has a writer.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let Ok(file) = open(path, flags, Mode::empty()) else { return };
-    let length = fstat(&file).map_or(0, |attributes| attributes.st_size as u64);
-    for at in (0..length).step_by(AT_ONCE as usize) {
+    let Ok(Opened { file, stamp }) = open(path) else { return };
+    for at in (0..stamp.length.min(MOST)).step_by(AT_ONCE as usize) {
         if !wanted() || fadvise(&file, at, NonZeroU64::new(AT_ONCE), Advice::WillNeed).is_err() {
             break;
         }

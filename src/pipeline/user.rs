@@ -58,8 +58,8 @@ pub fn build_user(
             }
             None => {
                 let empty = Read::new(Some(&options.db.join(FOLDER)))?;
-                match ahead::beside(inputs().flat_map(Input::files), || pool.install(|| read(object, empty)))
-                {
+                let files = inputs().flat_map(Input::files);
+                match ahead::beside(files, || pool.install(|| read(object, empty))) {
                     Ok((read, meta, skipped)) => {
                         let target = Target::File(index);
                         report.built.push(pool.install(|| read.write(&target, &meta, &(), |_| {}))?);

@@ -77,13 +77,11 @@ pub fn evidence(base: u64, symbols: &[Symbol<'_>], text: &Text<'_>, tables: &Tab
     let has = |name: &[u8]| symbols.iter().any(|s| s.name.starts_with(name));
     let has_kprobes = has(b"arch_prepare_kprobe");
     let trap = symbols.iter().find(|s| s.name == b"is_cfi_trap").map(|s| u64::from(s.pc));
-    let calls = |trap: u64| {
-        let functions = CHECKS.iter().filter_map(|name| code_of(symbols, text, &[name]));
-        functions.into_iter().any(|(pc, code)| decode::calls(code, pc, trap, text.bits))
-    };
-    let listing = LISTING.iter().filter_map(|name| code_of(symbols, text, &[name]));
+    let codes =
+        |names: [&'static [u8]; 3]| names.into_iter().filter_map(|name| code_of(symbols, text, &[name]));
+    let calls = |trap: u64| codes(CHECKS).any(|(pc, code)| decode::calls(code, pc, trap, text.bits));
     let named: HashSet<u32> =
-        listing.flat_map(|(pc, code)| decode::addresses(code, pc, base, text.bits)).collect();
+        codes(LISTING).flat_map(|(pc, code)| decode::addresses(code, pc, base, text.bits)).collect();
     let are_named = |[start, stop]: [&str; 2]| {
         let bounds = [tables.bound(start)?, tables.bound(stop)?];
         Some(bounds.map(|bound| named.contains(&bound)))
@@ -99,10 +97,11 @@ pub fn evidence(base: u64, symbols: &[Symbol<'_>], text: &Text<'_>, tables: &Tab
             ["__noinstr_text_start", "__noinstr_text_end"],
             ["__kprobes_text_start", "__kprobes_text_end"],
         ),
-        closes_irq_entries: closes(
+        opens_irq_entries: closes(
             ["__irqentry_text_start", "__irqentry_text_end"],
             ["__entry_text_start", "__entry_text_end"],
-        ),
+        )
+        .map(|closes| !closes),
         emulates: has_kprobes.then(|| has(b"kprobe_emulate_")),
         keeps_type_checks: trap.filter(|_| has_kprobes).map(calls),
         ..Evidence::default()

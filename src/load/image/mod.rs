@@ -24,7 +24,6 @@ enum Form {
     Bzimage,
     Zboot,
     Flat,
-    Unified,
 }
 
 fn form(head: &[u8]) -> Option<Form> {
@@ -36,15 +35,12 @@ fn form(head: &[u8]) -> Option<Form> {
         return Some(Form::Zboot);
     }
     // Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst
-    if has(0x38, b"ARM\x64") || has(0x38, b"RSC\x05") {
-        return Some(Form::Flat);
-    }
-    unified::is_program(head).then_some(Form::Unified)
+    (has(0x38, b"ARM\x64") || has(0x38, b"RSC\x05")).then_some(Form::Flat)
 }
 
 /// Whether a file with this head is a boot image.
 pub fn is_image(head: &[u8]) -> bool {
-    form(head).is_some()
+    form(head).is_some() || unified::is_program(head)
 }
 
 /// The release in a bzImage's header (`kernel_version`), from its first 32 KiB.
@@ -60,16 +56,17 @@ pub fn release(head: &[u8]) -> Option<&str> {
 /// 32-bit kernel.
 pub fn machine(head: &[u8]) -> Option<u16> {
     let short = |at: usize| head.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b));
-    match form(head)? {
-        Form::Bzimage => Some(EM_X86_64.0),
+    match form(head) {
+        Some(Form::Bzimage) => Some(EM_X86_64.0),
+        Some(Form::Flat) => None,
+        None if !unified::is_program(head) => None,
         // `Machine` of the PE header, to which the DOS header points.
-        Form::Zboot | Form::Unified => match short(usize::from(short(0x3c)?).checked_add(4)?)? {
+        Some(Form::Zboot) | None => match short(usize::from(short(0x3c)?).checked_add(4)?)? {
             0xaa64 => Some(EM_AARCH64.0),
             0x5064 => Some(EM_RISCV.0),
             0x8664 => Some(EM_X86_64.0),
             _ => None,
         },
-        Form::Flat => None,
     }
 }
 
@@ -80,19 +77,9 @@ pub fn machine(head: &[u8]) -> Option<u16> {
 /// [`ErrorKind::Damaged`] for an image that contradicts its header, [`ErrorKind::Unsupported`] for an unsupported
 /// compression or image.
 pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
-    let Some(form) = form(data) else { return Ok(None) };
-    if form == Form::Unified {
-        let kernel = unified::kernel(data).filter(|kernel| self::form(kernel) != Some(Form::Unified));
-        return match kernel.map(unpack) {
-            Some(Ok(Some(kernel))) => Ok(Some(kernel)),
-            Some(Err(error)) => Err(error),
-            None | Some(Ok(None)) => {
-                let what = "an EFI program without a boot image of Linux (section .linux)";
-                Err(Error::new(ErrorKind::Unsupported, what)
-                    .hint("give the vmlinuz of the kernel, or its vmlinux"))
-            }
-        };
-    }
+    let Some(form) = form(data) else {
+        return if unified::is_program(data) { unpack_program(data) } else { Ok(None) };
+    };
     let number = |at: usize| data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b) as usize);
     let payload = || {
         let (start, length) = match form {
@@ -103,7 +90,7 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
                 ((version >= 0x208).then_some(setup)?.checked_add(number(0x248)?)?, number(0x24c)?)
             }
             Form::Zboot => (number(8)?, number(12)?),
-            Form::Flat | Form::Unified => return Some(data),
+            Form::Flat => return Some(data),
         };
         data.get(start..start.checked_add(length)?)
     };
@@ -122,6 +109,18 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
         _ => {
             let what = "what the boot image holds is neither an ELF object nor an Image of arm64 or riscv";
             Err(Error::new(ErrorKind::Unsupported, what).hint("give the vmlinux of its debug package"))
+        }
+    }
+}
+
+/// Unpacks the kernel in the boot image that an EFI program has.
+fn unpack_program(data: &[u8]) -> Result<Option<Vec<u8>>> {
+    match unified::kernel(data).filter(|image| form(image).is_some()) {
+        Some(image) => unpack(image),
+        None => {
+            let what = "an EFI program without a boot image of Linux (section .linux)";
+            let error = Error::new(ErrorKind::Unsupported, what);
+            Err(error.hint("give the vmlinuz of the kernel, or its vmlinux"))
         }
     }
 }

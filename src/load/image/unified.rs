@@ -1,6 +1,5 @@
 //! A unified kernel image: an EFI program of systemd's, or of Ubuntu's for arm64 (stubble, 26.04), that has the kernel's own boot
 //! image in its section `.linux` (UAPI.5, "Unified Kernel Image"; PE Format, "Section Table").
-use std::ops::Range;
 
 /// Whether a file with this head is an EFI program.
 pub fn is_program(head: &[u8]) -> bool {
@@ -10,14 +9,13 @@ pub fn is_program(head: &[u8]) -> bool {
 /// The boot image in a program; `None` if it has none, or not all of it.
 pub fn kernel(data: &[u8]) -> Option<&[u8]> {
     let header = header(data)?;
-    let sections = usize::from(number::<2>(data, header + 6)? as u16);
+    let sections = number::<2>(data, header + 6)?;
     let table = header + 24 + number::<2>(data, header + 20)?;
-    let entries = data.get(table..)?.chunks_exact(40).take(sections);
-    let section = entries.into_iter().find(|entry| entry.starts_with(b".linux\0\0"))?;
+    let mut entries = data.get(table..)?.chunks_exact(40).take(sections);
+    let section = entries.find(|entry| entry.starts_with(b".linux\0\0"))?;
     // What lies behind the size in memory fills the last block.
     let [size, stored, start] = [8, 16, 20].map(|at| number::<4>(section, at));
-    let place: Range<usize> = start?..start?.checked_add(size?.min(stored?))?;
-    data.get(place)
+    data.get(start?..start?.checked_add(size?.min(stored?))?)
 }
 
 /// Where its header starts.

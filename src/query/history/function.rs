@@ -33,7 +33,13 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         Some(file) => format!("{shown}@{file}"),
         None => shown.clone(),
     };
-    let Some(name) = view.name(spelled.as_bytes()) else { return of_clones(view, asked, &shown, &scope) };
+    // Of what only symbols of clones describe, the file is not known.
+    let of_clones = |shown: &str| {
+        let clones: Vec<NameId> = functions::clones(view, spelled.as_bytes()).collect();
+        let is_asked = asked.declared.file.is_none() && !clones.is_empty();
+        is_asked.then(|| by_symbols(view, &Judge::new(view), shown, &clones, &scope, false)).flatten()
+    };
+    let Some(name) = view.name(spelled.as_bytes()) else { return of_clones(&shown).into_iter().collect() };
     let (judge, values) = (Judge::new(view), Values::new(view));
     let finder = Finder::new(view, false);
     let mut reader = Reader { view, judge, values, finder, name, spelled, shown, found: vec![] };
@@ -52,7 +58,7 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         abouts.extend(by_symbols(view, &reader.judge, &reader.shown, &symbols, &scope, !files.is_empty()));
     }
     if abouts.is_empty() {
-        abouts = of_clones(view, asked, &reader.shown, &scope);
+        abouts.extend(of_clones(&reader.shown));
     } else {
         abouts.iter_mut().for_each(|about| about.name.clone_from(&asked_as));
         abouts.insert(0, About::whole(&asked_as, vec![(What::Duplicates, reader.duplicates())]));
@@ -247,16 +253,6 @@ impl Reader<'_, '_> {
             _ => Value::Homes(homes.into_iter().map(|(file, objects)| (text(file), objects)).collect()),
         }
     }
-}
-
-/// A function that only symbols of clones describe. If a file is asked for, it is not known to be there.
-fn of_clones(view: &View<'_>, asked: &FunctionSpec, shown: &str, scope: &Scope) -> Vec<About> {
-    let Pattern::Literal(spelled) = &asked.declared.name else { return vec![] };
-    let clones: Vec<NameId> = match asked.declared.file {
-        None => functions::clones(view, spelled.as_bytes()).collect(),
-        Some(_) => vec![],
-    };
-    by_symbols(view, &Judge::new(view), shown, &clones, scope, false).into_iter().collect()
 }
 
 /// A function that only symbols of these names describe: assembly or, unless these do not count, a clone that was named as such.

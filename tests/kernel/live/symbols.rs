@@ -1,6 +1,6 @@
 //! The symbols of a kernel's objects, as the linker left them.
 use super::boot::Address;
-use probeidx::load::{Image, elf::Elf};
+use probeidx::load::{Image, elf::Elf, symbol_table::lines};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -23,18 +23,16 @@ pub fn of(path: &Path, module: Option<&str>) -> Result<HashMap<String, Vec<Addre
     }
     // A boot image has no table of symbols.
     if let (true, Some(map)) = (found.is_empty(), map_beside(path)) {
-        for line in map.lines() {
-            let mut words = line.split(' ');
-            let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
-            let (Some(address), Some(name)) = (address, words.nth(1)) else { continue };
-            found.entry(name.to_owned()).or_default().push(Address::Kernel(address));
+        for symbol in lines(&map) {
+            let name = String::from_utf8_lossy(symbol.name).into_owned();
+            found.entry(name).or_default().push(Address::Kernel(symbol.address));
         }
     }
     Ok(found)
 }
 
 /// The `System.map` of a boot image.
-fn map_beside(image: &Path) -> Option<String> {
+fn map_beside(image: &Path) -> Option<Vec<u8>> {
     let release = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
-    std::fs::read_to_string(image.with_file_name(format!("System.map-{release}"))).ok()
+    std::fs::read(image.with_file_name(format!("System.map-{release}"))).ok()
 }
