@@ -4,7 +4,7 @@ use probeidx_format::View;
 use probeidx_format::details::{Item, Items, Location};
 use probeidx_format::id::{StrId, TypeId};
 use probeidx_format::variables::{Variable, Variables};
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// A variable in scope.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub fn in_scope<'a>(view: &View<'a>, placed: Placed, pc: u32) -> InScope<'a> {
 }
 
 /// Like [`in_scope`], given the variables of the function.
-pub fn in_scope_of<'a>(view: &View<'a>, placed: Placed, pc: u32, all: Arc<[Variable]>) -> InScope<'a> {
+pub fn in_scope_of<'a>(view: &View<'a>, placed: Placed, pc: u32, all: Rc<[Variable]>) -> InScope<'a> {
     in_scope_by(view, placed, pc, List::Known(all))
 }
 
@@ -64,7 +64,7 @@ enum List<'a> {
         all: Option<Variables<'a>>,
         next: Option<(u32, Variables<'a>)>,
     },
-    Known(Arc<[Variable]>),
+    Known(Rc<[Variable]>),
 }
 
 impl List<'_> {

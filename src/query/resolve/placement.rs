@@ -9,7 +9,7 @@ use crate::query::index::user_object;
 use crate::query::runtime::overlay::{Overlay, Running};
 use crate::query::spec::argument::Argument;
 use crate::query::value::fetch_arg;
-use crate::query::value::reader::{Place, State, ValueAt, Values};
+use crate::query::value::reader::{EntryOf, Place, State, ValueAt, Values};
 use crate::query::verdict::alternative::{self, Alternative, Refusal};
 use crate::query::verdict::coverage::Coverage;
 use crate::query::verdict::sweep::{Known, Sweep};
@@ -122,6 +122,8 @@ pub struct Placement<'a> {
     pub instead: Option<Alternative<'a>>,
     /// Whether it lies within another inlined copy of the same function: a call passes both.
     pub is_nested: bool,
+    /// Of what the address is the entry.
+    pub entry: EntryOf,
     /// Whether and how the function returns.
     pub returns: Returns,
     /// The values that can be read there: all variables, or those requested.
@@ -296,6 +298,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             coverage: coverage.unwrap_or_else(|| Rc::new(Coverage::of_one(verdicts))),
             instead: None,
             is_nested: false,
+            entry: EntryOf::None,
             returns: Returns {
                 never: false,
                 tail_calls: held.is_some_and(|h| h.record.has(SymbolRecord::TAIL_CALLS)),
@@ -345,13 +348,18 @@ impl<'a, 'w> Describer<'a, 'w> {
         let unit = view.unit_of_place(placed.id);
         place.provenance = provenance::of_unit(view.units.get(unit.index()));
         place.returns.never = function.has(FunctionRecord::NORETURN);
-        inline_calls(view, placed, unit, |outer, call| {
+        let outermost = inline_calls(view, placed, unit, |outer, call| {
             let is_same = |f: &FunctionRecord| {
                 (f.name, f.file, f.line) == (function.name, function.file, function.line)
             };
             place.is_nested |= outer.as_ref().is_some_and(is_same);
             place.inlined_into.push(call);
         });
+        place.entry = match outermost.record.entry.get() == pc {
+            true if place.inlined_into.is_empty() => EntryOf::Function,
+            true => EntryOf::Holder,
+            false => EntryOf::None,
+        };
         place.instead = self.instead(&place, Some(placed));
         if let Some(Alternative::At(nearby)) = &mut place.instead {
             let there = self.values(object, placed, nearby.pc)?;
@@ -385,13 +393,13 @@ fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
 }
 
 /// Calls `each` with the calls through which a placement of a unit is inlined, innermost first, and with the function of each
-/// caller.
+/// caller. Returns the out-of-line placement that contains it.
 fn inline_calls<'a>(
     view: &View<'a>,
     mut placed: Placed,
     unit: UnitId,
     mut each: impl FnMut(Option<FunctionRecord>, InlineCall<'a>),
-) {
+) -> Placed {
     let mut files = None;
     while let Some((outer, CallSite { file, line, column })) = placed.call(view) {
         let function = functions::function(view, outer.record);
@@ -406,4 +414,5 @@ fn inline_calls<'a>(
         each(function, call);
         placed = outer;
     }
+    placed
 }

@@ -94,7 +94,8 @@ fn declarator(
                 TypeKind::Reference => "&",
                 _ => "&&",
             };
-            let inner = format!("{sign}{}", format_args!("{qualifiers}{inner}")).trim_end().to_owned();
+            let mut inner = [sign, qualifiers, &inner].concat();
+            inner.truncate(inner.trim_end().len());
             let binds_weaker = target
                 .and_then(|t| lookup::kind(view, t))
                 .is_some_and(|k| matches!(k, TypeKind::Array | TypeKind::Function));
@@ -131,7 +132,7 @@ fn declarator(
         _ => {
             let name = if name.is_empty() { "{...}" } else { &name };
             match keyword(kind) {
-                Some(word) => named(qualifiers, &format!("{word} {name}"), &inner),
+                Some(word) => [qualifiers, word, " ", name, space_before(&inner), &inner].concat(),
                 None => named(qualifiers, name, &inner),
             }
         }
@@ -139,6 +140,10 @@ fn declarator(
 }
 
 fn named(qualifiers: &str, name: &str, inner: &str) -> String {
-    let space = if inner.is_empty() || inner.starts_with('[') { "" } else { " " };
-    format!("{qualifiers}{name}{space}{inner}")
+    [qualifiers, name, space_before(inner), inner].concat()
+}
+
+/// What stands between a type's name and the rest.
+fn space_before(inner: &str) -> &'static str {
+    if inner.is_empty() || inner.starts_with('[') { "" } else { " " }
 }

@@ -4,15 +4,16 @@ use super::fetch_arg::Target;
 use super::plan::{Missing, Op, Plan};
 use probeidx_format::id::TypeId;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What is printed of a value.
 pub(super) struct Lowered {
     /// Whether a probe can read it.
     pub state: State,
     /// Where it is, or why it cannot be fetched.
-    pub location: Option<String>,
+    pub location: Option<Rc<str>>,
     /// What follows the `=` of the fetch argument that reads it.
-    pub fetch: Option<String>,
+    pub fetch: Option<Rc<str>>,
 }
 
 impl Lowered {
@@ -22,8 +23,8 @@ impl Lowered {
         let fetch = target.body_behind([""; 2], plan, None, &place);
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
         match place {
-            Ok(text) => Self { state, location: Some(text), fetch: fetch.ok() },
-            Err(why) => Self { state: State::Unsupported, location: Some(why), fetch: None },
+            Ok(text) => Self { state, location: Some(text.into()), fetch: fetch.ok().map(Rc::from) },
+            Err(why) => Self { state: State::Unsupported, location: Some(why.into()), fetch: None },
         }
     }
 }
@@ -33,7 +34,7 @@ impl From<Missing> for Lowered {
         let (state, location) = match missing {
             Missing::Elsewhere => (State::Elsewhere, None),
             Missing::OptimizedOut => (State::OptimizedOut, None),
-            Missing::Unsupported(why) => (State::Unsupported, Some(why)),
+            Missing::Unsupported(why) => (State::Unsupported, Some(why.into())),
         };
         Self { state, location, fetch: None }
     }
@@ -52,18 +53,18 @@ struct Key {
 }
 
 impl Known {
-    /// The texts of a plan, which stand in `other` if they are not kept.
+    /// The texts of a plan, which stand in `other` if they are not kept, and whether they are.
     pub fn of<'k>(
         &'k mut self,
         target: Target<'_>,
         plan: Result<Plan, Missing>,
         other: &'k mut Option<Lowered>,
-    ) -> &'k Lowered {
+    ) -> (&'k Lowered, bool) {
         match plan {
-            Err(missing) => other.insert(missing.into()),
+            Err(missing) => (other.insert(missing.into()), false),
             Ok(plan) => match Key::of(&plan) {
-                Some(key) => self.0.entry(key).or_insert_with(|| Lowered::of(target, &plan)),
-                None => other.insert(Lowered::of(target, &plan)),
+                Some(key) => (self.0.entry(key).or_insert_with(|| Lowered::of(target, &plan)), true),
+                None => (other.insert(Lowered::of(target, &plan)), false),
             },
         }
     }

@@ -20,17 +20,17 @@ use probeidx_format::details::Location;
 use probeidx_format::id::{FunctionId, ObjectId, TypeId};
 use probeidx_format::variables::Variable;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// Reads values. Reuse one for many placements: it caches type names.
 pub struct Values<'a> {
     view: &'a View<'a>,
     /// The names of types, each made once.
-    spelled: FxHashMap<TypeId, Option<String>>,
+    spelled: FxHashMap<TypeId, Option<Rc<str>>>,
     /// What was [listed](Self::list).
     listed: Known,
     /// The variables of the function whose placements are listed.
-    last: Option<(FunctionId, Arc<[Variable]>)>,
+    last: Option<(FunctionId, Rc<[Variable]>)>,
 }
 
 /// A parameter as it is listed: what a [`ValueAt`] has, without owning it.
@@ -38,15 +38,28 @@ pub struct Listed<'a, 'v> {
     /// Its name.
     pub name: &'a [u8],
     /// The type in SystemTap's spelling; `None` if it has none.
-    pub type_name: Option<&'v str>,
+    pub type_name: Option<&'v Rc<str>>,
     /// Whether a probe can read it.
     pub state: State,
     /// Where it is, or why it cannot be fetched.
-    pub location: Option<&'v str>,
+    pub location: Option<&'v Rc<str>>,
     /// What follows the `=` of the argument of kprobe_events that reads it.
-    pub fetch: Option<&'v str>,
+    pub fetch: Option<&'v Rc<str>>,
+    /// Whether the reader has location and fetch again for other values that are read alike, as it has each type's name.
+    pub is_kept: bool,
     /// The calling convention's location, at the entry of an out-of-line function.
     pub parameter: Option<Parameter>,
+}
+
+/// Of what an address is the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryOf {
+    /// Of the function itself, which is out of line.
+    Function,
+    /// Of the out-of-line function that holds the inlined copy.
+    Holder,
+    /// Of none.
+    None,
 }
 
 /// Where values are read.
@@ -139,38 +152,42 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     /// Any that `each` returns.
-    pub fn list(&mut self, place: Place, mut each: impl FnMut(Listed<'a, '_>) -> Result<()>) -> Result<()> {
+    pub fn list(
+        &mut self,
+        place: Place,
+        entry: EntryOf,
+        mut each: impl FnMut(Listed<'a, '_>) -> Result<()>,
+    ) -> Result<()> {
         let (view, Place { object, placed, pc, .. }) = (self.view, place);
         let Some(all) = self.variables_of(placed) else { return Ok(()) };
         if !all.iter().any(|variable| variable.parameter) {
             return Ok(());
         }
-        let scope = in_scope_of(view, placed, pc, Arc::clone(&all)).filter(|found| found.is_parameter);
-        let outer = placed.outer(view);
-        let outermost = outer.map_or(placed, |outer| functions::root(view, outer));
-        let is_entry = outermost.record.entry.get() == pc;
-        let parameters = match outer {
-            None if is_entry => {
+        let scope = in_scope_of(view, placed, pc, Rc::clone(&all)).filter(|found| found.is_parameter);
+        let is_entry = entry != EntryOf::None;
+        let parameters = match entry {
+            EntryOf::Function => {
                 let there: Vec<_> = scope.clone().map(|found| (found.position, found.location)).collect();
                 let location = |at| there.iter().find(|(position, _)| *position == at).map(|found| found.1);
                 calling_convention::parameters_of(view, placed, all.iter().copied(), location)
             }
-            _ => vec![],
+            EntryOf::Holder | EntryOf::None => vec![],
         };
         for found in scope {
             let type_name = match found.type_id {
-                Some(id) => self.spelled.entry(id).or_insert_with(|| spell(view, id)).as_deref(),
+                Some(id) => self.spelled.entry(id).or_insert_with(|| spell(view, id).map(Rc::from)).as_ref(),
                 None => None,
             };
             let plan = plan_or_why(view, place, is_entry, &found);
             let mut other = None;
-            let text = self.listed.of(Target { view, object, pc }, plan, &mut other);
+            let (text, is_kept) = self.listed.of(Target { view, object, pc }, plan, &mut other);
             each(Listed {
                 name: view.string(found.name),
                 type_name,
                 state: text.state,
-                location: text.location.as_deref(),
-                fetch: text.fetch.as_deref(),
+                location: text.location.as_ref(),
+                fetch: text.fetch.as_ref(),
+                is_kept,
                 parameter: parameters.iter().find(|p| p.0 == found.position).map(|p| p.1),
             })?;
         }
@@ -178,14 +195,14 @@ impl<'a> Values<'a> {
     }
 
     /// The variables of the placement's function.
-    fn variables_of(&mut self, placed: Placed) -> Option<Arc<[Variable]>> {
+    fn variables_of(&mut self, placed: Placed) -> Option<Rc<[Variable]>> {
         let id = placed.record.function;
         match &self.last {
-            Some((known, variables)) if *known == id => Some(Arc::clone(variables)),
+            Some((known, variables)) if *known == id => Some(Rc::clone(variables)),
             _ => {
-                let all: Arc<[Variable]> =
+                let all: Rc<[Variable]> =
                     self.view.variables(functions::function(self.view, placed.record)?).collect();
-                self.last = Some((id, Arc::clone(&all)));
+                self.last = Some((id, Rc::clone(&all)));
                 Some(all)
             }
         }
@@ -359,7 +376,7 @@ impl<'a> Values<'a> {
             }
             Err(missing) => {
                 let Lowered { state, location, .. } = missing.into();
-                (state, location, None, None)
+                (state, location.map(|why| (*why).to_owned()), None, None)
             }
         };
         let role = if found.is_parameter { Role::Parameter } else { Role::Local };
@@ -491,6 +508,7 @@ impl<'a> Values<'a> {
     /// The name of a type.
     pub(crate) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
         let type_id = type_id?;
-        self.spelled.entry(type_id).or_insert_with(|| spell(self.view, type_id)).clone()
+        let spelled = self.spelled.entry(type_id).or_insert_with(|| spell(self.view, type_id).map(Rc::from));
+        spelled.as_deref().map(str::to_owned)
     }
 }
