@@ -1,4 +1,5 @@
 //! A value of a row, before it is a value of a column.
+use std::rc::Rc;
 
 /// A value. Texts are bytes: what is not UTF-8 in them is replaced when they are written. What lasts as long as `'l` is there until
 /// all rows are written, all else as long as the row.
@@ -10,6 +11,10 @@ pub enum Cell<'l, 'c> {
     Text(&'c [u8]),
     /// A text that stays where it is, so that rows which have it again are known by its address.
     Lasting(&'l [u8]),
+    /// A text that others have too: it is known again by its address, as long as somebody keeps it.
+    Shared(&'c Rc<str>),
+    /// A name that lasts, `=`, and a shared text.
+    Assigned(&'l [u8], &'c Rc<str>),
     /// A number.
     Number(i64),
     /// An address.
@@ -18,6 +23,8 @@ pub enum Cell<'l, 'c> {
     Flag(bool),
     /// Several texts.
     Texts(Vec<&'c [u8]>),
+    /// Several texts that stay where they are.
+    LastingTexts(&'c [&'l [u8]]),
     /// Several numbers, some of which may be unknown.
     Numbers(Vec<Option<i64>>),
     /// The fields of a record.
@@ -53,6 +60,11 @@ impl<'l, 'c> Cell<'l, 'c> {
         Self::Texts(texts.iter().map(String::as_bytes).collect())
     }
 
+    /// A list of texts that last, or null if there is none.
+    pub fn lasting_texts(texts: &'c [&'l [u8]]) -> Self {
+        if texts.is_empty() { Self::Null } else { Self::LastingTexts(texts) }
+    }
+
     /// A text that may not be there.
     pub fn maybe(text: Option<&'c str>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.as_bytes()))
@@ -82,6 +94,11 @@ impl From<bool> for Cell<'_, '_> {
     }
 }
 
+/// The text of [`Cell::Assigned`].
+pub fn assigned(name: &[u8], text: &str) -> Vec<u8> {
+    [name, b"=", text.as_bytes()].concat()
+}
+
 /// Appends values, so that equal rows have equal bytes.
 pub fn encode(cells: &[Cell<'_, '_>], out: &mut Vec<u8>) {
     for cell in cells {
@@ -90,6 +107,14 @@ pub fn encode(cells: &[Cell<'_, '_>], out: &mut Vec<u8>) {
             Cell::Text(text) | Cell::Lasting(text) => {
                 out.push(1);
                 put(out, text);
+            }
+            Cell::Shared(text) => {
+                out.push(1);
+                put(out, text.as_bytes());
+            }
+            Cell::Assigned(name, text) => {
+                out.push(1);
+                put(out, &assigned(name, text));
             }
             Cell::Number(number) => {
                 out.push(2);
@@ -100,11 +125,8 @@ pub fn encode(cells: &[Cell<'_, '_>], out: &mut Vec<u8>) {
                 out.extend_from_slice(&address.to_le_bytes());
             }
             Cell::Flag(flag) => out.extend_from_slice(&[4, u8::from(*flag)]),
-            Cell::Texts(texts) => {
-                out.push(5);
-                count(out, texts.len());
-                texts.iter().for_each(|text| put(out, text));
-            }
+            Cell::Texts(texts) => put_all(out, texts),
+            Cell::LastingTexts(texts) => put_all(out, texts),
             Cell::Numbers(numbers) => {
                 out.push(6);
                 count(out, numbers.len());
@@ -150,6 +172,12 @@ pub fn decode<'l, 'c>(bytes: &'c [u8]) -> Vec<Cell<'l, 'c>> {
         });
     }
     cells
+}
+
+fn put_all(out: &mut Vec<u8>, texts: &[&[u8]]) {
+    out.push(5);
+    count(out, texts.len());
+    texts.iter().for_each(|text| put(out, text));
 }
 
 fn put(out: &mut Vec<u8>, text: &[u8]) {

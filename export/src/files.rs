@@ -4,7 +4,7 @@ use crate::parquet_file::Output;
 use crate::rows::Batch;
 use crate::schema::{self, Schema};
 use crate::sink::Sink;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, GzipLevel};
 use probeidx::cli::args::{Codec, Table};
 use probeidx::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
@@ -13,6 +13,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// The name of each file.
 pub const FILE: &str = "part.parquet";
+
+/// The level of gzip: 6 takes 2 % less, in 1.7 times the time.
+const LEVEL: u32 = 3;
 
 /// Batches that wait for the thread that compresses.
 const WAITING: usize = 4;
@@ -110,7 +113,7 @@ fn compress(
 
 fn compression(codec: Codec) -> Result<Compression> {
     Ok(match codec {
-        Codec::Gzip => Compression::GZIP(Default::default()),
+        Codec::Gzip => Compression::GZIP(GzipLevel::try_new(LEVEL).unwrap_or_default()),
         Codec::Lz4 => Compression::LZ4_RAW,
         Codec::Snappy => Compression::SNAPPY,
         Codec::None => Compression::UNCOMPRESSED,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! selection ─▶ tables (code, calls, members, tracepoints) ─▶ sink ─▶ files (Parquet) or stream (Arrow)
-//!                 merged: names of all kernels at once         │        parquet_file: column_chunk, run_length, codec
+//!                 merged: names of all kernels at once         │        parquet_file: columns, pages, encodings, codec
 //!                 since: equal facts of kernels                rows: cells to columns; numbering: to numbers of a dictionary
 //!                                                              text_array: texts of Arrow, of these numbers
 //!                                                              schema: what the columns are, and how they are stored
@@ -15,10 +15,6 @@
 #![warn(missing_docs, clippy::missing_errors_doc)]
 mod batches;
 mod cell;
-#[cfg(feature = "program")]
-mod codec;
-#[cfg(feature = "program")]
-mod column_chunk;
 mod describe;
 #[cfg(feature = "program")]
 mod destination;
@@ -31,8 +27,6 @@ mod parquet_file;
 #[cfg(feature = "program")]
 mod program;
 mod rows;
-#[cfg(feature = "program")]
-mod run_length;
 pub mod schema;
 mod selection;
 mod since;

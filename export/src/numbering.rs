@@ -1,9 +1,11 @@
 //! The values of a column as numbers: each is written once for a group of rows, and all rows refer to it. That is what a
 //! dictionary of Parquet is, made where the rows are: most values are the one of the row before.
+use crate::cell::assigned;
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::hash::Hasher;
+use std::rc::Rc;
 
 /// The number of null.
 pub const NULL: u32 = u32::MAX;
@@ -60,7 +62,8 @@ impl Group {
 }
 
 /// A column of texts that grows. Those that last as long as `'l` are looked for by their addresses, where reading them would take
-/// longer than all else.
+/// longer than all else. Texts are looked for when rows are taken, one right after another: each look-up waits for memory, and
+/// processors wait for many at once if nothing else is between them.
 #[derive(Debug)]
 pub struct Texts<'l> {
     group: Group,
@@ -69,8 +72,24 @@ pub struct Texts<'l> {
     known: HashTable<Known>,
     /// Of those that last, what is at an address.
     lasting: HashTable<(&'l [u8], u32)>,
-    /// The last row's, if it lasts.
+    /// Of those that are shared, the name that is before each, or none.
+    shared: HashTable<(&'l [u8], Rc<str>, u32)>,
+    /// The last row's, if it lasts, and what stands for its number.
     last: Option<(&'l [u8], u32)>,
+    /// The texts that are yet to be looked for: [`WAITING`] and the position here stand for the number of each.
+    waiting: Vec<Waiting<'l>>,
+    /// Those of them that do not last.
+    copied: Vec<u8>,
+}
+
+/// Numbers from this on, but for [`NULL`], are yet to be known.
+const WAITING: u32 = 1 << 31;
+
+/// A text that is yet to be looked for.
+#[derive(Clone, Copy, Debug)]
+enum Waiting<'l> {
+    Lasting(&'l [u8]),
+    Copied { hash: u32, start: u32, length: u32 },
 }
 
 /// By what a text is known again.
@@ -97,8 +116,16 @@ struct Known {
 impl<'l> Texts<'l> {
     /// A column without rows.
     pub fn new(known_by: KnownBy) -> Self {
-        let (known, lasting) = (HashTable::new(), HashTable::new());
-        Self { group: Group::default(), known_by, known, lasting, last: None }
+        Self {
+            group: Group::default(),
+            known_by,
+            known: HashTable::new(),
+            lasting: HashTable::new(),
+            shared: HashTable::new(),
+            last: None,
+            waiting: vec![],
+            copied: vec![],
+        }
     }
 
     /// A row without a text.
@@ -108,7 +135,14 @@ impl<'l> Texts<'l> {
 
     /// A row with a text. What is not UTF-8 in it is replaced.
     pub fn text(&mut self, text: &[u8]) {
-        let number = self.number_of(text);
+        let number = match self.known_by {
+            KnownBy::Content => {
+                let (hash, start, length) = (hash_of(text), self.copied.len() as u32, text.len() as u32);
+                self.copied.extend_from_slice(text);
+                self.wait(Waiting::Copied { hash, start, length })
+            }
+            _ => self.append(&String::from_utf8_lossy(text)),
+        };
         self.group.numbers.push(number);
     }
 
@@ -116,64 +150,127 @@ impl<'l> Texts<'l> {
     pub fn lasting(&mut self, text: &'l [u8]) {
         let number = match self.last {
             Some((last, number)) if std::ptr::eq(last, text) => number,
-            _ => self.number_at(text),
+            _ if self.known_by == KnownBy::Row => self.append(&String::from_utf8_lossy(text)),
+            _ => self.wait(Waiting::Lasting(text)),
         };
         self.last = Some((text, number));
         self.group.numbers.push(number);
     }
 
-    /// The bytes of all texts of the group.
+    /// A row with a name that lasts, `=`, and a text that is shared; or with the text alone if there is no name.
+    pub fn shared(&mut self, name: &'l [u8], text: &Rc<str>) {
+        let hash = |name: &[u8], text: &Rc<str>| {
+            let mut hasher = FxHasher::default();
+            hasher.write_u64(name.as_ptr().addr() as u64);
+            hasher.write_u64(text.as_ptr().addr() as u64);
+            spread((hasher.finish() >> 32) as u32)
+        };
+        let of_this = hash(name, text);
+        let is_it = |(other_name, other, _): &(&[u8], Rc<str>, u32)| {
+            std::ptr::eq(*other_name, name) && Rc::ptr_eq(other, text)
+        };
+        let number = match self.shared.find(of_this, is_it) {
+            Some((.., number)) => *number,
+            None => {
+                let whole = if name.is_empty() { text.as_bytes().to_vec() } else { assigned(name, text) };
+                let number = match self.known_by {
+                    KnownBy::Content => self.number_of(&whole, hash_of(&whole)),
+                    _ => self.append(&String::from_utf8_lossy(&whole)),
+                };
+                let entry = (name, Rc::clone(text), number);
+                self.shared.insert_unique(of_this, entry, |(name, text, _)| hash(name, text));
+                number
+            }
+        };
+        self.group.numbers.push(number);
+    }
+
+    fn wait(&mut self, text: Waiting<'l>) -> u32 {
+        self.waiting.push(text);
+        WAITING + (self.waiting.len() as u32 - 1)
+    }
+
+    /// Looks for the texts that wait.
+    pub fn settle(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let copied = std::mem::take(&mut self.copied);
+        let copy = |start: u32, length: u32| &copied[start as usize..][..length as usize];
+        let mut numbers: Vec<Option<u32>> = Vec::with_capacity(waiting.len());
+        numbers.extend(waiting.iter().map(|text| match *text {
+            Waiting::Lasting(text) => self.find_lasting(text),
+            Waiting::Copied { hash, start, length } => self.find(copy(start, length), hash),
+        }));
+        for (number, text) in numbers.iter_mut().zip(&waiting) {
+            if number.is_none() {
+                *number = Some(match *text {
+                    Waiting::Lasting(text) => self.add_lasting(text),
+                    Waiting::Copied { hash, start, length } => self.number_of(copy(start, length), hash),
+                });
+            }
+        }
+        for number in &mut self.group.numbers {
+            if (WAITING..NULL).contains(number) {
+                *number = numbers[(*number - WAITING) as usize].unwrap_or(NULL);
+            }
+        }
+        self.last = None;
+        self.waiting = waiting;
+        self.waiting.clear();
+        self.copied = copied;
+        self.copied.clear();
+    }
+
+    /// The bytes of all texts of the group that are known.
     pub fn size(&self) -> usize {
         self.group.values.len()
     }
 
     /// The rows since the last that were taken. The next ones are of another group if `ends_group`.
     pub fn take(&mut self, ends_group: bool) -> Numbered {
+        self.settle();
         if ends_group {
             self.known.clear();
             self.lasting.clear();
-            self.last = None;
+            self.shared.clear();
         }
         self.group.take(ends_group)
     }
 
-    fn number_at(&mut self, text: &'l [u8]) -> u32 {
-        if self.known_by == KnownBy::Row {
-            return self.number_of(text);
-        }
-        let hash = |text: &[u8]| spread(hash_of_number(text.as_ptr().addr() as u64));
-        let of_this = hash(text);
-        if let Some((_, number)) = self.lasting.find(of_this, |(other, _)| std::ptr::eq(*other, text)) {
-            return *number;
-        }
-        let number = self.number_of(text);
-        self.lasting.insert_unique(of_this, (text, number), |(other, _)| hash(other));
-        number
+    fn find_lasting(&self, text: &[u8]) -> Option<u32> {
+        let found = self.lasting.find(hash_of_address(text), |(other, _)| std::ptr::eq(*other, text));
+        found.map(|(_, number)| *number)
     }
 
-    fn number_of(&mut self, text: &[u8]) -> u32 {
-        if self.known_by < KnownBy::Content {
-            return self.append(&String::from_utf8_lossy(text));
-        }
-        self.find(text).unwrap_or_else(|hash| match String::from_utf8_lossy(text) {
-            Cow::Borrowed(text) => self.add(text, hash),
-            Cow::Owned(text) => self.find(text.as_bytes()).unwrap_or_else(|hash| self.add(&text, hash)),
+    fn add_lasting(&mut self, text: &'l [u8]) -> u32 {
+        // It may have been added since it was looked for.
+        self.find_lasting(text).unwrap_or_else(|| {
+            let number = match self.known_by {
+                KnownBy::Content => self.number_of(text, hash_of(text)),
+                _ => self.append(&String::from_utf8_lossy(text)),
+            };
+            self.lasting
+                .insert_unique(hash_of_address(text), (text, number), |(other, _)| hash_of_address(other));
+            number
         })
     }
 
-    /// The number of a text.
-    ///
-    /// # Errors
-    /// The hash of one that no row had.
-    fn find(&self, text: &[u8]) -> Result<u32, u32> {
-        let mut hasher = FxHasher::default();
-        hasher.write(text);
-        let hash = (hasher.finish() >> 32) as u32;
+    fn number_of(&mut self, text: &[u8], hash: u32) -> u32 {
+        self.find(text, hash).unwrap_or_else(|| match String::from_utf8_lossy(text) {
+            Cow::Borrowed(text) => self.add(text, hash),
+            Cow::Owned(text) => {
+                let hash = hash_of(text.as_bytes());
+                self.find(text.as_bytes(), hash).unwrap_or_else(|| self.add(&text, hash))
+            }
+        })
+    }
+
+    /// The number of a text, if a row had it.
+    fn find(&self, text: &[u8], hash: u32) -> Option<u32> {
         let is_it = |known: &Known| {
             let is_as_long = known.hash == hash && known.length as usize == text.len();
             is_as_long && self.group.values[known.start as usize..].starts_with(text)
         };
-        self.known.find(spread(hash), is_it).map(|known| known.number).ok_or(hash)
+        self.known.find(spread(hash), is_it).map(|known| known.number)
     }
 
     /// Adds a text that no row had.
@@ -250,10 +347,16 @@ impl Numbers {
     }
 }
 
-fn hash_of_number(number: u64) -> u32 {
+fn hash_of(text: &[u8]) -> u32 {
     let mut hasher = FxHasher::default();
-    hasher.write_u64(number);
+    hasher.write(text);
     (hasher.finish() >> 32) as u32
+}
+
+fn hash_of_address(text: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u64(text.as_ptr().addr() as u64);
+    spread((hasher.finish() >> 32) as u32)
 }
 
 /// The table takes the place from the lowest bits, and what it compares first from the highest.
@@ -302,7 +405,8 @@ mod tests {
     #[test]
     fn what_is_not_looked_for_is_written_again() {
         let lasting = b"ok inline".to_vec();
-        for (known_by, numbers) in [(KnownBy::Row, [0, 0, 1, 2, 3]), (KnownBy::Address, [0, 0, 1, 0, 2])] {
+        // Those that are looked for by address get their numbers when the rows are taken.
+        for (known_by, numbers) in [(KnownBy::Row, [0, 0, 1, 2, 3]), (KnownBy::Address, [1, 1, 2, 1, 0])] {
             let mut column = Texts::new(known_by);
             for text in [&lasting[..2], &lasting[..2], &lasting[3..], &lasting[..2]] {
                 column.lasting(text);

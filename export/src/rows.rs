@@ -1,8 +1,8 @@
 //! Rows as columns: of Arrow, or numbers of a dictionary.
 use crate::cell::Cell;
-use crate::numbering::{KnownBy, Numbered, Numbers, Texts};
+use crate::numbering::{KnownBy, NULL, Numbered, Numbers, Texts};
 use crate::schema::{Column, Kind, Schema, Stored, arrow_schema};
-use crate::text_array::text_array;
+use crate::text_array::{list_array, text_array};
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
     UInt64Builder,
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How many rows go on together: those of a page, which the index of pages finds.
-pub const BATCH: usize = 8192;
+pub const BATCH: usize = 16384;
 /// A group of rows ends where the dictionary of a column has this many bytes.
 pub const DICTIONARY: usize = 16 << 20;
 
@@ -34,6 +34,18 @@ pub enum Values {
     /// Numbers of a dictionary.
     #[cfg_attr(not(feature = "program"), allow(dead_code, reason = "only files have dictionaries"))]
     Numbered(Numbered),
+    /// Lists of them.
+    #[cfg_attr(not(feature = "program"), allow(dead_code, reason = "only files have dictionaries"))]
+    Lists(Lists),
+}
+
+/// Some rows of a column of lists.
+#[derive(Debug, Default)]
+pub struct Lists {
+    /// For each row, how many values its list has, or [`NULL`].
+    pub lengths: Vec<u32>,
+    /// The values of all lists, one after another.
+    pub values: Numbered,
 }
 
 impl Batch {
@@ -41,7 +53,7 @@ impl Batch {
     pub fn in_arrow(self, schema: &SchemaRef) -> RecordBatch {
         let array = |values| match values {
             Values::Array(array) => Some(array),
-            Values::Numbered(_) => None,
+            Values::Numbered(_) | Values::Lists(_) => None,
         };
         let columns = self.columns.into_iter().filter_map(array).collect();
         RecordBatch::try_new(Arc::clone(schema), columns)
@@ -60,31 +72,53 @@ pub struct Rows<'l> {
 
 /// A column that grows.
 enum Builder<'l> {
-    /// Texts of a dictionary.
-    NumberedTexts(Texts<'l>),
+    /// Texts, and where they go.
+    Text(Texts<'l>, To),
+    /// Lists of texts, and how many each has, or [`NULL`].
+    Texts(Texts<'l>, Vec<u32>, To),
     /// Numbers of a dictionary.
     Numbered(Numbers),
-    /// Texts of which each batch has those that are in it.
-    Text(Texts<'l>),
     Int(Int32Builder),
     Long(Int64Builder),
     Address(UInt64Builder),
     Flag(BooleanBuilder),
-    Texts(ListBuilder<StringBuilder>),
     Ints(ListBuilder<Int32Builder>),
     Fields(ListBuilder<StructBuilder>),
+}
+
+/// Where texts go.
+enum To {
+    /// To Arrow: each batch has those that are in it.
+    Arrow,
+    /// To a file, as numbers of those that are in a batch.
+    Batch,
+    /// To a file, as numbers of those that are in a group.
+    Group,
 }
 
 impl<'l> Rows<'l> {
     /// No rows of a table. `for_files`: in the form in which columns of files are [stored](Stored), else all in Arrow.
     pub fn new(schema: &'static Schema, for_files: bool) -> Self {
         let arrow = arrow_schema(schema);
-        let builder = |column: &Column| match column.kind {
-            Kind::Text if column.name == schema.sorted_by => Builder::Text(Texts::new(KnownBy::Row)),
-            _ if !for_files || schema.stored(column) != Stored::Dictionary => builder(column, &arrow),
-            Kind::Text => Builder::NumberedTexts(Texts::new(KnownBy::Content)),
-            Kind::Long => Builder::Numbered(Numbers::new(8)),
-            _ => Builder::Numbered(Numbers::new(4)),
+        let builder = |column: &Column| {
+            let is_sorted = column.name == schema.sorted_by;
+            let to = match schema.stored(column) {
+                _ if !for_files => To::Arrow,
+                Stored::Prefixes => To::Batch,
+                _ => To::Group,
+            };
+            let known_by = match to {
+                _ if is_sorted => KnownBy::Row,
+                To::Arrow => KnownBy::Address,
+                _ => KnownBy::Content,
+            };
+            match column.kind {
+                Kind::Text => Builder::Text(Texts::new(known_by), to),
+                Kind::Texts => Builder::Texts(Texts::new(known_by), vec![], to),
+                _ if !for_files || schema.stored(column) != Stored::Dictionary => builder(column, &arrow),
+                Kind::Long => Builder::Numbered(Numbers::new(8)),
+                _ => Builder::Numbered(Numbers::new(4)),
+            }
         };
         Self { schema, columns: schema.columns.iter().map(builder).collect(), count: 0, in_group: 0 }
     }
@@ -115,25 +149,35 @@ impl<'l> Rows<'l> {
 
     fn take(&mut self) -> Batch {
         self.in_group += std::mem::take(&mut self.count);
-        let size = |builder: &Builder<'_>| match builder {
-            Builder::NumberedTexts(b) => b.size(),
+        let size = |builder: &mut Builder<'_>| match builder {
+            Builder::Text(b, To::Group) | Builder::Texts(b, _, To::Group) => {
+                b.settle();
+                b.size()
+            }
             Builder::Numbered(b) => b.size(),
             _ => 0,
         };
-        let is_large = self.columns.iter().any(|builder| size(builder) >= DICTIONARY);
+        let is_large = self.columns.iter_mut().map(size).max().unwrap_or(0) >= DICTIONARY;
         let ends_group = self.in_group >= self.schema.group_rows() || is_large;
         if ends_group {
             self.in_group = 0;
         }
         let columns = self.columns.iter_mut().map(|builder| match builder {
-            Builder::NumberedTexts(b) => Values::Numbered(b.take(ends_group)),
+            Builder::Text(b, To::Arrow) => Values::Array(Arc::new(text_array(&b.take(true)))),
+            Builder::Text(b, To::Batch) => Values::Numbered(b.take(true)),
+            Builder::Text(b, To::Group) => Values::Numbered(b.take(ends_group)),
+            Builder::Texts(b, lengths, to) => {
+                let lengths = std::mem::take(lengths);
+                match to {
+                    To::Arrow => Values::Array(Arc::new(list_array(&lengths, &b.take(true)))),
+                    _ => Values::Lists(Lists { lengths, values: b.take(ends_group) }),
+                }
+            }
             Builder::Numbered(b) => Values::Numbered(b.take(ends_group)),
-            Builder::Text(b) => Values::Array(Arc::new(text_array(&b.take(true)))),
             Builder::Int(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Long(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Address(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Flag(b) => Values::Array(ArrayBuilder::finish(b)),
-            Builder::Texts(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Ints(b) => Values::Array(ArrayBuilder::finish(b)),
             Builder::Fields(b) => Values::Array(ArrayBuilder::finish(b)),
         });
@@ -147,12 +191,10 @@ fn builder<'l>(column: &Column, arrow: &SchemaRef) -> Builder<'l> {
         _ => unreachable!("a list is a list in Arrow"),
     };
     match column.kind {
-        Kind::Text => Builder::Text(Texts::new(KnownBy::Address)),
         Kind::Int => Builder::Int(Int32Builder::new()),
         Kind::Long => Builder::Long(Int64Builder::new()),
         Kind::Address => Builder::Address(UInt64Builder::new()),
         Kind::Flag => Builder::Flag(BooleanBuilder::new()),
-        Kind::Texts => Builder::Texts(ListBuilder::new(StringBuilder::new()).with_field(item(arrow))),
         Kind::Ints => Builder::Ints(ListBuilder::new(Int32Builder::new()).with_field(item(arrow))),
         Kind::Fields => {
             let item = item(arrow);
@@ -162,14 +204,26 @@ fn builder<'l>(column: &Column, arrow: &SchemaRef) -> Builder<'l> {
             let record = StructBuilder::from_fields(fields.clone(), 0);
             Builder::Fields(ListBuilder::new(record).with_field(item))
         }
+        Kind::Text | Kind::Texts => unreachable!("texts are collected elsewhere"),
     }
 }
 
 fn append<'l>(builder: &mut Builder<'l>, kind: Kind, cell: &Cell<'l, '_>) -> Result<(), ()> {
     match (builder, cell) {
-        (Builder::NumberedTexts(b) | Builder::Text(b), Cell::Lasting(text)) => b.lasting(text),
-        (Builder::NumberedTexts(b) | Builder::Text(b), Cell::Text(text)) => b.text(text),
-        (Builder::NumberedTexts(b) | Builder::Text(b), Cell::Null) => b.null(),
+        (Builder::Text(b, _), Cell::Lasting(text)) => b.lasting(text),
+        (Builder::Text(b, _), Cell::Text(text)) => b.text(text),
+        (Builder::Text(b, _), Cell::Shared(text)) => b.shared(&[], text),
+        (Builder::Text(b, _), Cell::Assigned(name, text)) => b.shared(name, text),
+        (Builder::Text(b, _), Cell::Null) => b.null(),
+        (Builder::Texts(b, lengths, _), Cell::LastingTexts(texts)) => {
+            texts.iter().for_each(|text| b.lasting(text));
+            lengths.push(texts.len() as u32);
+        }
+        (Builder::Texts(b, lengths, _), Cell::Texts(texts)) => {
+            texts.iter().for_each(|text| b.text(text));
+            lengths.push(texts.len() as u32);
+        }
+        (Builder::Texts(_, lengths, _), Cell::Null) => lengths.push(NULL),
         (Builder::Numbered(b), Cell::Number(number)) => match kind {
             Kind::Int => b.number(i32::try_from(*number).map_err(|_| ())?.into()),
             _ => b.number(*number),
@@ -183,11 +237,6 @@ fn append<'l>(builder: &mut Builder<'l>, kind: Kind, cell: &Cell<'l, '_>) -> Res
         (Builder::Address(b), Cell::Null) => b.append_null(),
         (Builder::Flag(b), Cell::Flag(flag)) => b.append_value(*flag),
         (Builder::Flag(b), Cell::Null) => b.append_null(),
-        (Builder::Texts(b), Cell::Texts(texts)) => {
-            texts.iter().for_each(|text| b.values().append_value(utf8(text)));
-            b.append(true);
-        }
-        (Builder::Texts(b), Cell::Null) => b.append(false),
         (Builder::Ints(b), Cell::Numbers(numbers)) => {
             for number in numbers {
                 let number = number.map(i32::try_from).transpose().map_err(|_| ())?;

@@ -1,7 +1,9 @@
 //! Texts of Arrow, made of numbers of a dictionary: what is UTF-8 is then known of all at once.
 use crate::numbering::{NULL, Numbered};
-use arrow_array::StringArray;
+use arrow_array::{ListArray, StringArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field};
+use std::sync::Arc;
 
 /// The texts of rows that are a group of their own.
 pub fn text_array(rows: &Numbered) -> StringArray {
@@ -10,10 +12,22 @@ pub fn text_array(rows: &Numbered) -> StringArray {
     let lengths = rows.numbers.iter().map(|number| text(number).len());
     let mut values = Vec::with_capacity(lengths.clone().sum());
     rows.numbers.iter().for_each(|number| values.extend_from_slice(text(number)));
-    let is_there = rows.numbers.iter().map(|number| *number != NULL);
-    let nulls = rows.numbers.contains(&NULL).then(|| NullBuffer::from_iter(is_there));
     let offsets = OffsetBuffer::from_lengths(lengths);
-    StringArray::try_new(offsets, Buffer::from_vec(values), nulls).expect("each text is UTF-8")
+    StringArray::try_new(offsets, Buffer::from_vec(values), nulls(&rows.numbers)).expect("each text is UTF-8")
+}
+
+/// Lists of texts: how many texts each row has, or [`NULL`], and the texts of all, one after another, none of which is null.
+pub fn list_array(lengths: &[u32], values: &Numbered) -> ListArray {
+    let count = |length: &u32| if *length == NULL { 0 } else { *length as usize };
+    let offsets = OffsetBuffer::from_lengths(lengths.iter().map(count));
+    let element = Arc::new(Field::new("element", DataType::Utf8, false));
+    ListArray::try_new(element, offsets, Arc::new(text_array(values)), nulls(lengths))
+        .expect("the lengths are those of the lists")
+}
+
+/// Which rows are null, if any is.
+fn nulls(numbers: &[u32]) -> Option<NullBuffer> {
+    numbers.contains(&NULL).then(|| NullBuffer::from_iter(numbers.iter().map(|number| *number != NULL)))
 }
 
 /// The texts of a dictionary: the length of each is before it.

@@ -113,13 +113,16 @@ pub fn arrow_schema(schema: &Schema) -> SchemaRef {
 pub enum Stored {
     /// Each once for a group of rows, with a number: most values are some of a few.
     Dictionary,
+    /// The same, with the values in their order: an eighth less for names, most of which are there a few times. Where some are
+    /// there often it takes more than that: those come early, and have low numbers.
+    SortedDictionary,
     /// As what it has in common with the one before, and the rest: half of the size where names are sorted.
     Prefixes,
     /// As the distance from the one before.
     Distances,
     /// As it is.
     Plain,
-    /// As the `parquet` crate does it, with dictionaries of its own: lists.
+    /// As the `parquet` crate does it, with dictionaries of its own: lists of which there are few.
     Nested,
 }
 
@@ -139,7 +142,8 @@ impl Schema {
             (Kind::Int, "placement") => Stored::Distances,
             // Nearly each is another.
             (Kind::Address | Kind::Flag, _) | (Kind::Long, "anchor_offset") => Stored::Plain,
-            (Kind::Texts | Kind::Ints | Kind::Fields, _) => Stored::Nested,
+            (Kind::Ints | Kind::Fields, _) => Stored::Nested,
+            (Kind::Text, "symbol" | "anchor_symbol") | (Kind::Texts, _) => Stored::SortedDictionary,
             (Kind::Text | Kind::Int | Kind::Long, _) => Stored::Dictionary,
         }
     }

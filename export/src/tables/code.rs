@@ -1,6 +1,6 @@
 //! `functions`, `placements`, `arguments` and what becomes of them over kernels: the rows of one name.
 use super::Kernel;
-use crate::cell::Cell;
+use crate::cell::{Cell, assigned};
 use crate::since::Facts;
 use crate::sink::Tables;
 use probeidx::Result;
@@ -87,7 +87,8 @@ pub fn rows<'a>(
             push_arguments(out, (label, *partition), id, &placement, values, view.machine())?;
         }
         if has_facts {
-            facts.placements.add(*number, &placement_fact(&placement), None);
+            let inlined_into = inlined_into(&placement);
+            facts.placements.add(*number, &placement_fact(&placement, &inlined_into), None);
         }
         Ok(())
     })?;
@@ -186,6 +187,7 @@ fn push_placement<'a>(
     let unknown = p.verdicts.unknown();
     let because = unknown.to_string();
     let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
+    let inlined_into = inlined_into(p);
     let row = [
         Cell::from(label),
         Cell::Number(id),
@@ -203,7 +205,7 @@ fn push_placement<'a>(
         anchor_symbol,
         anchor_offset,
         Cell::from(p.verdicts.shift),
-        inlined_into(p),
+        Cell::lasting_texts(&inlined_into),
         call.map_or(Cell::Null, |call| Cell::lasting(call.file)),
         call.map_or(Cell::Null, |call| Cell::line(call.line)),
         Cell::from(p.is_nested),
@@ -230,26 +232,28 @@ fn push_arguments<'a>(
 ) -> Result<()> {
     let Some(placed) = p.placed else { return Ok(()) };
     let place = Place { object: p.object, placed, pc: p.pc, at_return: false, with_lines: false };
-    let (mut fetch, mut number) = (vec![], 0u32);
-    values.list(place, |value| {
+    let mut number = 0u32;
+    values.list(place, p.entry, |value| {
         number += 1;
         let slot = value.parameter.map(|passed| words::slot(passed.slot, machine));
+        let fetch = value.fetch.filter(|_| !value.is_kept).map(|body| assigned(value.name, body));
         let row = [
             Cell::from(label),
             Cell::Number(id),
             Cell::Lasting(p.function),
             Cell::from(value.parameter.map_or(number, |passed| passed.number)),
             Cell::Lasting(value.name),
-            Cell::maybe(value.type_name),
+            value.type_name.map_or(Cell::Null, Cell::Shared),
             Cell::from(value.state.name()),
-            Cell::maybe(value.location),
-            value.fetch.map_or(Cell::Null, |body| {
-                fetch.clear();
-                [value.name, b"=", body.as_bytes()]
-                    .into_iter()
-                    .for_each(|part| fetch.extend_from_slice(part));
-                Cell::Text(&fetch)
-            }),
+            match value.location {
+                Some(text) if value.is_kept => Cell::Shared(text),
+                text => Cell::maybe(text.map(|text| &**text)),
+            },
+            match (value.fetch, &fetch) {
+                (None, _) => Cell::Null,
+                (_, Some(fetch)) => Cell::Text(fetch),
+                (Some(body), None) => Cell::Assigned(value.name, body),
+            },
             Cell::maybe(slot.as_deref()),
             value.parameter.map_or(Cell::Null, |passed| Cell::from(passed.proof.name())),
         ];
@@ -257,14 +261,14 @@ fn push_arguments<'a>(
     })
 }
 
-fn placement_fact<'a>(p: &Placement<'a>) -> [Cell<'a, 'a>; 12] {
+fn placement_fact<'a, 'c>(p: &Placement<'a>, inlined_into: &'c [&'a [u8]]) -> [Cell<'a, 'c>; 12] {
     let [kprobe, kprobe_events, kretprobe, ftrace, trampoline] = verdicts(p);
     [
         Cell::Lasting(p.function),
         Cell::lasting(p.file),
         Cell::lasting(p.module.unwrap_or_default()),
         Cell::from(p.instance.name()),
-        inlined_into(p),
+        Cell::lasting_texts(inlined_into),
         p.symbol.map_or(Cell::Null, |(symbol, _)| Cell::Lasting(symbol)),
         p.symbol.map_or(Cell::Null, |(_, offset)| Cell::from(offset)),
         kprobe,
@@ -275,11 +279,9 @@ fn placement_fact<'a>(p: &Placement<'a>) -> [Cell<'a, 'a>; 12] {
     ]
 }
 
-fn inlined_into<'a>(p: &Placement<'a>) -> Cell<'a, 'a> {
-    match &p.inlined_into[..] {
-        [] => Cell::Null,
-        calls => Cell::Texts(calls.iter().map(|call| call.function).collect()),
-    }
+/// The functions that this copy is in, the innermost first.
+fn inlined_into<'a>(p: &Placement<'a>) -> Vec<&'a [u8]> {
+    p.inlined_into.iter().map(|call| call.function).collect()
 }
 
 /// In the order of the columns.

@@ -1,10 +1,20 @@
 //! A Parquet file that is being written. What the `parquet` crate does slowly is done here: texts and numbers of which most
 //! are the ones of the row before come as numbers of a [dictionary](crate::numbering). All else is its own.
-use crate::codec::Codec;
-use crate::column_chunk::ColumnChunk;
+mod codec;
+mod dictionary;
+mod distances;
+mod levels;
+mod numbered_column;
+mod pages;
+mod prefixes;
+mod run_length;
+mod sorted_column;
+
 use crate::rows::{BATCH, Batch, DICTIONARY, Values};
-use crate::schema::{Kind, Schema, Stored, VERSION, arrow_schema};
+use crate::schema::{Schema, Stored, VERSION, arrow_schema};
 use arrow_schema::SchemaRef;
+use codec::Codec;
+use numbered_column::NumberedColumn;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding};
@@ -14,6 +24,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use probeidx::{Error, ErrorKind, Result};
+use sorted_column::SortedColumn;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +52,8 @@ pub struct Output {
 enum Column {
     /// By the `parquet` crate: a writer for each field of what is in a list, else one.
     Arrow(Vec<ArrowColumnWriter>),
-    Numbered(Box<ColumnChunk>),
+    Numbered(Box<NumberedColumn>),
+    Sorted(Box<SortedColumn>),
 }
 
 impl Output {
@@ -99,7 +111,11 @@ impl Output {
                     let leaves = compute_leaves(field, &array)?;
                     writers.iter_mut().zip(&leaves).try_for_each(|(writer, leaf)| writer.write(leaf))?;
                 }
-                (Column::Numbered(chunk), Values::Numbered(rows)) => chunk.page(&rows, &mut self.codec)?,
+                (Column::Numbered(column), Values::Numbered(rows)) => column.page(rows, &mut self.codec)?,
+                (Column::Numbered(column), Values::Lists(lists)) => {
+                    column.page_of_lists(lists, &mut self.codec)?
+                }
+                (Column::Sorted(column), Values::Numbered(rows)) => column.page(&rows, &mut self.codec)?,
                 _ => unreachable!("the schema says how a column is stored"),
             }
         }
@@ -112,9 +128,16 @@ impl Output {
             let root = leaves.get_column_root_idx(at);
             match self.group.get_mut(root) {
                 Some(Column::Arrow(writers)) => writers.push(writer),
-                Some(Column::Numbered(_)) => unreachable!("it has no fields"),
+                Some(Column::Numbered(_) | Column::Sorted(_)) => unreachable!("it has no fields"),
                 None => self.group.push(match self.schema.stored(&self.schema.columns[root]) {
-                    Stored::Dictionary => Column::Numbered(Box::new(ColumnChunk::new(leaves.column(at)))),
+                    stored @ (Stored::Dictionary | Stored::SortedDictionary) => {
+                        let is_sorted = stored == Stored::SortedDictionary;
+                        Column::Numbered(Box::new(NumberedColumn::new(leaves.column(at), is_sorted)))
+                    }
+                    Stored::Prefixes => {
+                        let rows = self.schema.group_rows();
+                        Column::Sorted(Box::new(SortedColumn::new(leaves.column(at), rows)?))
+                    }
                     _ => Column::Arrow(vec![writer]),
                 }),
             }
@@ -129,15 +152,18 @@ impl Output {
         }
         let mut group = self.writer.next_row_group()?;
         for column in self.group.drain(..) {
-            match column {
-                Column::Arrow(writers) => writers
-                    .into_iter()
-                    .try_for_each(|writer| writer.close()?.append_to_row_group(&mut group))?,
-                Column::Numbered(chunk) => {
-                    let (bytes, closed) = chunk.close(self.compression, &mut self.codec)?;
-                    group.append_column(&bytes, closed)?;
+            let codec = (self.compression, &mut self.codec);
+            let (bytes, closed) = match column {
+                Column::Arrow(writers) => {
+                    writers
+                        .into_iter()
+                        .try_for_each(|writer| writer.close()?.append_to_row_group(&mut group))?;
+                    continue;
                 }
-            }
+                Column::Numbered(column) => column.close(codec)?,
+                Column::Sorted(column) => column.close(codec)?,
+            };
+            group.append_column(&bytes, closed)?;
         }
         group.close().map(|_| ())
     }
@@ -149,7 +175,6 @@ fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
         sorted_at.map(|at| SortingColumn { column_idx: at as i32, descending: false, nulls_first: false });
     let about = [(SCHEMA_KEY, VERSION.to_string()), (TABLE_KEY, schema.name.to_owned())];
     let about = about.map(|(key, value)| KeyValue::new(key.to_owned(), value));
-    let sorted_by = || ColumnPath::from(schema.sorted_by);
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("probeidx-export ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(compression)
@@ -158,25 +183,12 @@ fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
         .set_write_batch_size(BATCH)
         .set_dictionary_page_size_limit(DICTIONARY)
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_column_statistics_enabled(sorted_by(), EnabledStatistics::Page)
-        // Names are long, and the least and the greatest of each group are to be told apart.
-        .set_statistics_truncate_length(None)
-        .set_column_index_truncate_length(None)
         .set_key_value_metadata(Some(about.to_vec()))
         .set_sorting_columns(sorting.map(|sorting| vec![sorting]));
-    if schema.columns.iter().any(|column| column.name == schema.sorted_by && column.kind == Kind::Text) {
-        properties = properties
-            .set_column_bloom_filter_enabled(sorted_by(), true)
-            // The dictionary of a group has the names, but engines that know bloom filters read those first.
-            .set_bloom_filter_for_dictionary_encoded_chunks(true)
-            // It is folded to what the names of the group need: as many as rows where each is another.
-            .set_column_bloom_filter_max_ndv(sorted_by(), schema.group_rows() as u64);
-    }
     for column in schema.columns {
         let path = ColumnPath::from(column.name);
         let encoding = match schema.stored(column) {
-            Stored::Dictionary | Stored::Nested => continue,
-            Stored::Prefixes => Encoding::DELTA_BYTE_ARRAY,
+            Stored::Dictionary | Stored::SortedDictionary | Stored::Prefixes | Stored::Nested => continue,
             Stored::Distances => Encoding::DELTA_BINARY_PACKED,
             Stored::Plain => Encoding::PLAIN,
         };

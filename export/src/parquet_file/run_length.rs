@@ -31,7 +31,7 @@ pub fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     pack(&values[packed..], width, out);
 }
 
-/// Packs values, the first in the lowest bits; zeros fill the last group.
+/// Packs groups of values; zeros fill the last one.
 fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -39,24 +39,27 @@ fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let groups = values.len().div_ceil(GROUP);
     length(out, (groups as u64) << 1 | 1);
     let end = out.len() + groups * width as usize;
-    let (mut bits, mut count) = (0u64, 0);
-    for value in values {
-        bits |= u64::from(*value) << count;
-        count += width;
-        while count >= 8 {
-            out.push(bits as u8);
-            bits >>= 8;
-            count -= 8;
-        }
-    }
-    if count > 0 {
-        out.push(bits as u8);
-    }
+    bits(values.iter().map(|value| u64::from(*value)), width, out);
     out.resize(end, 0);
 }
 
+/// Appends values of at most 33 bits each, the first in the lowest bits.
+pub fn bits(values: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
+    let (mut bits, mut count) = (0, 0);
+    for value in values {
+        bits |= value << count;
+        count += width;
+        while count >= 32 {
+            out.extend_from_slice(&(bits as u32).to_le_bytes());
+            bits >>= 32;
+            count -= 32;
+        }
+    }
+    out.extend_from_slice(&bits.to_le_bytes()[..count.div_ceil(8) as usize]);
+}
+
 /// Seven bits a byte, the lowest first.
-fn length(out: &mut Vec<u8>, mut length: u64) {
+pub fn length(out: &mut Vec<u8>, mut length: u64) {
     while length >= 0x80 {
         out.push(length as u8 | 0x80);
         length >>= 7;
