@@ -23,6 +23,7 @@
 //! | ppc64le: a probe at a symbol's address is at the global entry, which calls within an object bypass; a probe by name is put at the ftrace site or the local entry (`kprobe_lookup_name`) | | undecided (`NO_RULES`) until entries are where calls lead | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.12 |
 //! | x86: modules list no ftrace sites in `__patchable_function_entries` | kernels before 7.3 have that section for CONFIG_CALL_PADDING only, and list sites in `__mcount_loc` | | 6.12 booted: libcrc32c has the section and no site | 6.2 to 7.3 |
 //! | tables of symbols aligned to 4 hold offsets from their own place, and have no base | the tables' distances in the image | | 7.3 of amd64 and arm64 booted from their images | 7.0 to 7.3 |
+//! | tracepoints: `name` is the first member of `struct tracepoint`, `class` and `tp` follow the list of `struct trace_event_call`, `system` is the first of `struct trace_event_class`; `struct syscall_metadata` has name, number, count, types and names | types of vmlinux | offsets ([`Layout::assumed`](super::layout::Layout::assumed)), held against the symbols `__tracepoint_NAME` and `event_class_NAME`; system calls: version < [`COUNTS_PLAINLY`] | Ubuntu's 4.15, 5.3 and 5.6 booted: all names that tracefs lists | 4.15 to 7.3 |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | x86: the blacklist has `.noinstr.text`, and no longer the entries of interrupts | the bounds that its code names (`arch_populate_kprobe_blacklist`) | version ≥ [`CLOSES_NOINSTR`], [`OPENS_IRQ_ENTRIES`] | Ubuntu's 5.4 booted, which has that section without closing it; 5.10 to 7.3 booted | 5.4 to 7.3 |
 //! | a symbol with a suffix is judged by the name before it, found in vmlinux or else in a loaded module (`within_notrace_func`, `within_kprobe_blacklist`) | symbols; a capture tells which modules are loaded | undecided if it depends on that | 7.3 booted: `node_copy.isra.0`, beside dm_persistent_data | 5.10 to 7.3 |
@@ -61,6 +62,9 @@ pub const OPENS_IRQ_ENTRIES: Version = (5, 8);
 pub const NARROW_EXCLUSIVE: Version = (6, 15);
 /// `aarch64_insn_is_steppable` refuses copies and fills of memory since (arch/arm64/kernel/probes/decode-insn.c).
 pub const REFUSES_COPIES: Version = (6, 12);
+
+/// `nb_args` of `struct syscall_metadata` is a whole `int` before (include/trace/syscall.h; a bit field in 7.2).
+pub const COUNTS_PLAINLY: Version = (7, 0);
 
 /// Older kernels have other rules: they refuse some compressed jumps, or accept kprobes where ftrace patches
 /// (arch/riscv/kernel/probes/).
@@ -119,6 +123,7 @@ pub struct Assumed {
 }
 
 const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64, EM_RISCV];
+const X86_64: &[Machine] = &[EM_X86_64];
 const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
 const RISCV: &[Machine] = &[EM_RISCV];
@@ -129,6 +134,8 @@ const I386: &[Machine] = &[EM_386];
 pub const SHAPES: &[Assumed] = &[
     // include/linux/jump_label.h, 5.10 to 7.3
     Assumed { name: "jump_entry", machines: ALL, size: 16, members: &[("code", 0), ("target", 4)] },
+    // arch/x86/include/asm/jump_label.h, to 4.18: addresses
+    Assumed { name: "jump_entry", machines: X86_64, size: 24, members: &[("code", 0), ("target", 8)] },
     // include/linux/static_call_types.h, 5.10 to 7.3
     Assumed { name: "static_call_site", machines: ALL, size: 8, members: &[("addr", 0)] },
     // include/asm-generic/bug.h: with CONFIG_DEBUG_BUGVERBOSE, without it, and with a format since 6.19

@@ -1,7 +1,9 @@
 //! The offsets of the struct members that are read, from the kernel's own types.
+use super::assumptions;
 use crate::dwarf::facts::{Batch, NO_TYPE, TypeFacts};
 use crate::dwarf::strings::LocalStr;
 use crate::shapes::{Shape, Shapes};
+use crate::version::Version;
 use probeidx_format::types::TypeKind;
 
 /// Layout of the tracepoint structs. Offsets in bytes.
@@ -13,6 +15,8 @@ pub struct Layout {
     pub event: Option<EventLayout>,
     /// `None` if those of system calls cannot be.
     pub system_call: Option<SystemCallLayout>,
+    /// Whether the kernel's types do not say so: see [`Layout::assumed`].
+    pub is_assumed: bool,
 }
 
 /// Layout of `struct syscall_metadata`, and the size of `struct trace_entry`.
@@ -100,7 +104,33 @@ impl Layout {
             tracepoint_name: offset(tracepoint, "name")?,
             event: event(),
             system_call: system_call(),
+            is_assumed: false,
         })
+    }
+
+    /// Where these members have always been, for a kernel without types, whose pointers have so many bytes. Whoever reads with it holds
+    /// what it finds against symbols.
+    pub fn assumed(word: u8, version: Option<Version>) -> Self {
+        let word = u32::from(word);
+        // `struct list_head`, then these. How records are laid out is not assumed.
+        let event = EventLayout { class: 2 * word, tracepoint: 3 * word, system: 0, fields: None };
+        let (number, count) = (4, 4);
+        let types = word + number + count;
+        let system_call = SystemCallLayout {
+            name: 0,
+            arguments: word + number,
+            types,
+            names: types + word,
+            has_user_mask: false,
+            first: 8,
+        };
+        let is_plain = version.is_some_and(|version| version < assumptions::COUNTS_PLAINLY);
+        Self {
+            tracepoint_name: 0,
+            event: Some(event),
+            system_call: Some(system_call).filter(|_| is_plain),
+            is_assumed: true,
+        }
     }
 }
 

@@ -105,16 +105,24 @@ pub fn read<'d>(
     let mut fault = |what: String, section: &'static str| {
         faults.push(Error::new(ErrorKind::Damaged, what).section(section));
     };
+    let without_type = || ("no type struct tracepoint: tracepoints are left out".to_owned(), "__tracepoints");
     let Some(layout) = layout else {
-        fault("no type struct tracepoint: tracepoints are left out".to_owned(), "__tracepoints");
+        let (what, section) = without_type();
+        fault(what, section);
         return found;
     };
+    let is_assumed = layout.is_assumed;
     let data = Data::new(object);
     let is_named = |(name, pc): &(&[u8], u32)| {
         let text = pc.checked_add(layout.tracepoint_name).and_then(|pc| data.pointer(pc));
         text.and_then(|pc| data.text(pc, LONGEST_TEXT)) == Some(*name)
     };
     let (named, others): (Vec<_>, Vec<_>) = named.into_iter().partition(is_named);
+    if is_assumed && named.is_empty() {
+        let (what, section) = without_type();
+        fault(what, section);
+        return found;
+    }
     // Kernels with pointers in `__tracepoints_ptrs` name these `__tracepoint_ptr_NAME`; since 6.13
     // `__tracepoint_ext_NAME` holds the functions called when the first listener registers (`struct tracepoint_ext`).
     // Embedded kallsyms may have these symbols without the tracepoint.
@@ -138,12 +146,19 @@ pub fn read<'d>(
         Ok(None) => {}
         Ok(Some(table)) => {
             let start = table.start();
-            let mut events = Events::new(&data, symbols, layout);
+            let mut events = Events::new(&data, symbols, layout, is_assumed);
             let (mut damaged, mut entries) = (0, 0);
             for at in (0..table.length()).step_by(object.address_size.into()) {
                 entries += 1;
                 let call = start.and_then(|start| data.pointer(start.checked_add(at as u32)?));
                 damaged += u32::from(call.is_none_or(|call| !events.add(call, &mut found)));
+            }
+            if is_assumed && damaged > entries / 10 {
+                found.list.iter_mut().for_each(|tracepoint| tracepoint.event = None);
+                found.fields.clear();
+                let what = "no type struct trace_event_call: events are left out";
+                faults.push(Error::new(ErrorKind::Damaged, what).section(EVENTS.section));
+                return found;
             }
             let mut fault = |count: u32, what: String| {
                 if count > 0 {
@@ -165,6 +180,8 @@ pub fn read<'d>(
 struct Events<'r, 'o, 'd> {
     data: &'r Data<'o, 'd>,
     layout: &'r EventLayout,
+    /// Whether each class is to have a name, as its place is assumed.
+    are_named: bool,
     /// The names of classes by address.
     class_names: FxHashMap<u32, &'d [u8]>,
     /// The classes read so far.
@@ -174,11 +191,12 @@ struct Events<'r, 'o, 'd> {
 }
 
 impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
-    fn new(data: &'r Data<'o, 'd>, symbols: &[Symbol<'d>], layout: &'r EventLayout) -> Self {
+    fn new(data: &'r Data<'o, 'd>, symbols: &[Symbol<'d>], layout: &'r EventLayout, are_named: bool) -> Self {
         let class = |s: &Symbol<'d>| Some((s.pc, s.name.strip_prefix(CLASS)?));
         Self {
             data,
             layout,
+            are_named,
             class_names: symbols.iter().filter_map(class).collect(),
             classes: FxHashMap::default(),
             damaged_classes: 0,
@@ -196,6 +214,9 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
         };
         if found.list[tracepoint].event.is_some() {
             return true;
+        }
+        if self.are_named && !self.class_names.contains_key(&class) {
+            return false;
         }
         let event = match self.classes.get(&class) {
             Some(known) => known.clone(),

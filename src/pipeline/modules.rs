@@ -185,7 +185,7 @@ fn attempt(
             let own_shapes;
             let (shapes, layout) = if of_kernel.shapes.is_empty() {
                 own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
-                (&own_shapes, Layout::of(&own_shapes))
+                (&own_shapes, Layout::of(&own_shapes).or(of_kernel.layout))
             } else {
                 (&of_kernel.shapes, of_kernel.layout)
             };

@@ -145,7 +145,9 @@ pub fn read<T: Send>(
             }
             // Pointers in memory are those of the run, and tracepoints are enabled there.
             let is_of_memory = facts.code.flags & ObjectRecord::OF_MEMORY != 0;
-            let layout = Layout::of(&shapes).filter(|_| !is_of_memory);
+            let assumed =
+                || shapes.is_empty().then(|| Layout::assumed(object.address_size, version::version(release)));
+            let layout = Layout::of(&shapes).or_else(assumed).filter(|_| !is_of_memory);
             if is_of_memory {
                 faults.push(description::without_tracepoints());
             }

@@ -63,7 +63,11 @@ const READERS: [&Reader; 7] = [
 
 /// A jump of 2 or 5 bytes, or a no-op of that length (`arch_jump_entry_size`).
 fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
-    let start = entry.relative("code")?;
+    // To 4.18 three addresses, since then two distances and one (CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE; seen on Ubuntu's 4.15).
+    let start = match entry.shape.size {
+        24 => entry.address("code")?,
+        _ => entry.relative("code")?,
+    };
     let length = decode::length_of_label(entry.text.at(start)?)?;
     found.push(site(start, length, SiteKind::JumpLabel));
     Some(())
