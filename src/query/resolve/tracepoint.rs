@@ -126,6 +126,13 @@ impl<'a> Tracepoint<'a> {
     }
 }
 
+/// Whether the kernel has tracepoints that the index does not: they could not be read, or are not read from memory.
+pub fn are_unknown(view: &View<'_>) -> bool {
+    // What sets events up, and what enables one (kernel/trace/trace_events.c): the first is gone from a running kernel.
+    let has_events = || [&b"trace_event_init"[..], b"trace_event_reg"].iter().any(|f| view.name(f).is_some());
+    all(view).all(|tracepoint| tracepoint.module().is_some()) && has_events()
+}
+
 /// Why nothing matches a pattern: the systems that have the event, and similar names.
 pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
     let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
@@ -133,6 +140,11 @@ pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
         Some(system) => format!("{system}:{}", spec.event),
         None => spec.event.to_string(),
     };
+    if are_unknown(view) {
+        return format!(
+            "the kernel's tracepoints are not in the index, so whether there is {asked} is not known; build says why"
+        );
+    }
     let what = format!("no tracepoint {asked}");
     let of_others: Vec<String> = matching(view, &TraceSpec { system: None, ..spec.clone() })
         .map(|t| lossy(t.system()) + ":" + &lossy(t.name()))

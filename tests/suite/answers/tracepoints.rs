@@ -267,6 +267,36 @@ fn dynamic_events_read_fields_or_parameters() {
     assert_eq!((defined("$prev->comm"), defined("$prev->com"), defined("$cur")), (0, 1, 1));
 }
 
+/// Of Ubuntu's 4.15 to 5.6: what the symbols name is held against where the members have always been.
+#[test]
+fn tracepoints_of_a_kernel_without_types() {
+    // Debug information of names and lines alone.
+    let without_types = |flags: &[&str]| {
+        let tree = compile_with(OLD, Fixed, &[&["-g1"], flags].concat());
+        let path = tree.path();
+        index(tree, &path)
+    };
+    let (known, built) = without_types(&["-DIN_ORDER"]);
+    assert_eq!((built.code, built.err.as_str()), (0, ""), "{built:?}");
+    let listed = LISTING.lines().map(|line| line.split(' ').next().unwrap().to_owned() + "\n");
+    assert_eq!(known.run(&["find", "kernel.trace(\"*\")"]).found(), listed.collect::<String>());
+    let check = |of: &Indexed, script: &str| {
+        let script = of.tree.file("script.bt", script.as_bytes());
+        of.run(&["check", script.to_str().unwrap()])
+    };
+    let event = "tracepoint:sched:task_switch { exit() }";
+    assert_eq!(check(&known, event).code, 0);
+    assert_eq!(check(&known, "tracepoint:syscalls:sys_enter_openat { print(args->mode); exit() }").code, 0);
+    let of_field = check(&known, "tracepoint:sched:task_switch { print(args->prev_pid); exit() }");
+    assert!(of_field.out.contains("not all fields of sched:task_switch are known"), "{of_field:?}");
+
+    // Where they are elsewhere, no tracepoint is absent for that.
+    let (unknown, built) = without_types(&[]);
+    assert!(built.err.contains("no type struct tracepoint: tracepoints are left out"), "{built:?}");
+    let undecided = check(&unknown, event);
+    assert!(undecided.out.contains("undecided"), "{undecided:?}");
+}
+
 #[test]
 fn what_is_not_there_is_said() {
     let find = |pattern: &str| FIXED.run(&["find", &format!("kernel.trace(\"{pattern}\")")]);

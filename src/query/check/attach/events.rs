@@ -19,7 +19,7 @@ impl<'a> Attacher<'a> {
         let found = tracepoint::matching(self.view, &asked).find(Tracepoint::has_event);
         match found {
             Some(found) => Ok((found, self.of_module(&found).into_iter().collect())),
-            None => Err(Box::new(self.no_event(&asked).errno("ENOENT"))),
+            None => Err(Box::new(self.no_event(&asked, "ENOENT"))),
         }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Attacher<'a> {
         let asked = asked(None, name, false);
         match tracepoint::matching(self.view, &asked).next() {
             Some(found) => Ok((found, self.of_module(&found).into_iter().collect())),
-            None => Err(Box::new(self.no_event(&asked).errno(errno))),
+            None => Err(Box::new(self.no_event(&asked, errno))),
         }
     }
 
@@ -62,12 +62,16 @@ impl<'a> Attacher<'a> {
         Some(Finding::new(State::Undecided, String::from_utf8_lossy(name), reason).instead([instead]))
     }
 
-    fn no_event(&self, asked: &TraceSpec) -> Finding {
+    fn no_event(&self, asked: &TraceSpec, errno: &'static str) -> Finding {
         let text = match &asked.system {
             Some(system) => format!("{system}:{}", asked.event),
             None => asked.event.to_string(),
         };
-        Finding::new(State::Absent, text, tracepoint::absence(self.view, asked))
+        let why = tracepoint::absence(self.view, asked);
+        match tracepoint::are_unknown(self.view) {
+            true => Finding::new(State::Undecided, text, why),
+            false => Finding::new(State::Absent, text, why).errno(errno),
+        }
     }
 
     fn of_module(&self, found: &Tracepoint<'_>) -> Option<Finding> {

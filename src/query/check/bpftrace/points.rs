@@ -221,7 +221,7 @@ impl<'a> Judged<'a, '_> {
         if found.is_empty() {
             match self.attacher.event(category.as_bytes(), event.as_bytes()) {
                 _ if has_wildcards(category) || has_wildcards(event) => {
-                    findings.push(Finding::new(State::Absent, "", "no event matches").errno("ENOENT"));
+                    findings.push(self.none_matches("no event matches"));
                 }
                 Err(finding) => findings.push(*finding),
                 Ok((_, notes)) => findings.extend(notes),
@@ -243,6 +243,17 @@ impl<'a> Judged<'a, '_> {
         (findings, Readable { arguments, ..Readable::nothing() })
     }
 
+    fn none_matches(&self, why: &str) -> Finding {
+        match tracepoint::are_unknown(self.view) {
+            true => Finding::new(
+                State::Undecided,
+                "",
+                "the kernel's tracepoints are not in the index; build says why",
+            ),
+            false => Finding::new(State::Absent, "", why).errno("ENOENT"),
+        }
+    }
+
     /// The events that two patterns match.
     fn matching_events(&self, category: &str, event: &str) -> Vec<Tracepoint<'a>> {
         let pattern = |text: &str| match has_wildcards(text) {
@@ -261,8 +272,7 @@ impl<'a> Judged<'a, '_> {
         let mut readable = Readable { registers: Registers::Any, ..Readable::nothing() };
         if has_wildcards(event) {
             let is_there = !self.matching_events("*", event).is_empty();
-            let missing =
-                (!is_there).then(|| Finding::new(State::Absent, "", "no tracepoint matches").errno("ENOENT"));
+            let missing = (!is_there).then(|| self.none_matches("no tracepoint matches"));
             return (missing.into_iter().collect(), readable);
         }
         match self.attacher.raw_tracepoint(event.as_bytes(), "ENOENT") {
