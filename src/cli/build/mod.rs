@@ -250,7 +250,11 @@ fn summary(
                 writeln!(out)?;
                 continue;
             }
-            let state = if *unchanged { " (nothing had changed)" } else { "" };
+            let state = match (*unchanged, *functions) {
+                (true, _) => " (nothing had changed)",
+                (false, 0) => " (no debug information, no BTF: functions are known by their symbols)",
+                (false, _) => "",
+            };
             let counts = format!("{functions} functions, {places} placements{state}");
             match process {
                 Some(path) => writeln!(out, "{}: {counts}", printable(&path.to_string_lossy()))?,

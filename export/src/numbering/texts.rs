@@ -1,65 +1,11 @@
-//! The values of a column as numbers: each is written once for a group of rows, and all rows refer to it. That is what a
-//! dictionary of Parquet is, made where the rows are: most values are the one of the row before.
+//! A column of texts: each text has one number in a group.
+use super::{Group, NULL, Numbered};
 use crate::cell::assigned;
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::hash::Hasher;
 use std::rc::Rc;
-
-/// The number of null.
-pub const NULL: u32 = u32::MAX;
-
-/// Some rows of a column.
-#[derive(Debug, Default)]
-pub struct Numbered {
-    /// For each row, the number of its value, or [`NULL`].
-    pub numbers: Vec<u32>,
-    /// The values that no row of the group had before, in the order of their numbers: Parquet's encoding PLAIN.
-    pub new: Vec<u8>,
-    /// How many these are.
-    #[cfg_attr(
-        not(feature = "program"),
-        allow(dead_code, reason = "only files have groups of several batches")
-    )]
-    pub count: u32,
-}
-
-/// What columns of texts and of numbers have in common: the rows that were not taken yet, and the values of the group.
-#[derive(Debug, Default)]
-struct Group {
-    numbers: Vec<u32>,
-    /// All values of the group, as PLAIN has them.
-    values: Vec<u8>,
-    /// How many they are.
-    count: u32,
-    /// What of the values the rows had that were taken: bytes and count.
-    taken: (usize, u32),
-}
-
-impl Group {
-    fn take(&mut self, ends_group: bool) -> Numbered {
-        let (bytes, count) = self.taken;
-        let taken = Numbered {
-            numbers: std::mem::take(&mut self.numbers),
-            new: self.values[bytes..].to_vec(),
-            count: self.count - count,
-        };
-        self.numbers.reserve(taken.numbers.len());
-        if ends_group {
-            self.values.clear();
-            self.count = 0;
-        }
-        self.taken = (self.values.len(), self.count);
-        taken
-    }
-
-    /// The number of a value that is added now.
-    fn next(&mut self) -> u32 {
-        self.count += 1;
-        self.count - 1
-    }
-}
 
 /// A column of texts that grows. Those that last as long as `'l` are looked for by their addresses, where reading them would take
 /// longer than all else. Texts are looked for when rows are taken, one right after another: each look-up waits for memory, and
@@ -192,14 +138,17 @@ impl<'l> Texts<'l> {
 
     /// Looks for the texts that wait.
     pub fn settle(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
         let waiting = std::mem::take(&mut self.waiting);
         let copied = std::mem::take(&mut self.copied);
         let copy = |start: u32, length: u32| &copied[start as usize..][..length as usize];
-        let mut numbers: Vec<Option<u32>> = Vec::with_capacity(waiting.len());
-        numbers.extend(waiting.iter().map(|text| match *text {
+        let found = waiting.iter().map(|text| match *text {
             Waiting::Lasting(text) => self.find_lasting(text),
             Waiting::Copied { hash, start, length } => self.find(copy(start, length), hash),
-        }));
+        });
+        let mut numbers: Vec<Option<u32>> = found.collect();
         for (number, text) in numbers.iter_mut().zip(&waiting) {
             if number.is_none() {
                 *number = Some(match *text {
@@ -289,64 +238,6 @@ impl<'l> Texts<'l> {
     }
 }
 
-/// A column of numbers that grows.
-#[derive(Debug)]
-pub struct Numbers {
-    group: Group,
-    /// The bytes of each.
-    width: usize,
-    /// The numbers of the values below [`SMALL`], or [`NULL`]: most are.
-    small: Vec<u32>,
-    known: FxHashMap<i64, u32>,
-}
-
-/// Lines and offsets within functions, with few exceptions.
-const SMALL: usize = 1 << 16;
-
-impl Numbers {
-    /// A column of numbers of so many bytes.
-    pub fn new(width: usize) -> Self {
-        Self { group: Group::default(), width, small: vec![], known: FxHashMap::default() }
-    }
-
-    /// A row without a number.
-    pub fn null(&mut self) {
-        self.group.numbers.push(NULL);
-    }
-
-    /// A row with a number, which has no more bytes than the column.
-    pub fn number(&mut self, value: i64) {
-        let number = match usize::try_from(value) {
-            Ok(small @ ..SMALL) => {
-                if small >= self.small.len() {
-                    self.small.resize((small + 1).next_power_of_two(), NULL);
-                }
-                &mut self.small[small]
-            }
-            _ => self.known.entry(value).or_insert(NULL),
-        };
-        if *number == NULL {
-            *number = self.group.next();
-            self.group.values.extend_from_slice(&value.to_le_bytes()[..self.width]);
-        }
-        self.group.numbers.push(*number);
-    }
-
-    /// The bytes of all numbers of the group.
-    pub fn size(&self) -> usize {
-        self.group.values.len()
-    }
-
-    /// The rows since the last that were taken. The next ones are of another group if `ends_group`.
-    pub fn take(&mut self, ends_group: bool) -> Numbered {
-        if ends_group {
-            self.known.clear();
-            self.small.fill(NULL);
-        }
-        self.group.take(ends_group)
-    }
-}
-
 fn hash_of(text: &[u8]) -> u32 {
     let mut hasher = FxHasher::default();
     hasher.write(text);
@@ -414,19 +305,5 @@ mod tests {
             column.text(b"ok");
             assert_eq!(column.take(true).numbers, numbers);
         }
-    }
-
-    #[test]
-    fn numbers_have_no_lengths() {
-        let mut column = Numbers::new(4);
-        for number in [7, 7, 9, -1, 1 << 20, -1, 0] {
-            column.number(number);
-        }
-        column.null();
-        let taken = column.take(true);
-        assert_eq!(taken.numbers, [0, 0, 1, 2, 3, 2, 4, NULL]);
-        assert_eq!(taken.new, b"\x07\0\0\0\x09\0\0\0\xff\xff\xff\xff\0\0\x10\0\0\0\0\0");
-        column.number(9);
-        assert_eq!(column.take(true).numbers, [0]);
     }
 }
