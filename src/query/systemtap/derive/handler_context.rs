@@ -258,6 +258,10 @@ impl<'a> HandlerContext<'a> {
             if !self.reasons {
                 return Err(Absent::default());
             }
+            if tracepoint.prototype().is_none() {
+                let what = "the tracepoint's parameters are not in the index: nothing describes a function that has them";
+                return asked.absent(0, what, []);
+            }
             let known: Vec<_> =
                 parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
             // SystemTap lists all parameters, since there are few.
