@@ -28,7 +28,7 @@
 //! | x86: the blacklist has `.noinstr.text`, and no longer the entries of interrupts | the bounds that its code names (`arch_populate_kprobe_blacklist`) | version ≥ [`CLOSES_NOINSTR`], [`OPENS_IRQ_ENTRIES`] | Ubuntu's 5.4 booted, which has that section without closing it; 5.10 to 7.3 booted | 5.4 to 7.3 |
 //! | a symbol with a suffix is judged by the name before it, found in vmlinux or else in a loaded module (`within_notrace_func`, `within_kprobe_blacklist`) | symbols; a capture tells which modules are loaded | undecided if it depends on that | 7.3 booted: `node_copy.isra.0`, beside dm_persistent_data | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions in the debug information (`is_cfi_preamble_symbol`) | refused, with only BTF or symbols | 6.1, 6.12 booted | 6.6 to 7.3 |
-//! | kprobe_events refuses functions without an ftrace site | configuration; functions in the debug information (`within_notrace_func`) | refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
+//! | kprobe_events refuses functions without an ftrace site | configuration; functions in the debug information (`within_notrace_func`) | version ≥ [`CHECKS_NOTRACE`] | Ubuntu's 4.15 booted, which does not; 5.3 to 7.2 booted | 4.15 to 7.3 |
 //! | the source tree is that of the unit of `init/main.c` | its name and compilation directory | paths stay unchanged | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; for rt and Rust only the directories were checked |
 //! | x86: `endbr64` and the callee of an ftrace site preserve all registers | table of ftrace sites; `endbr64` in the code | | `tests/suite/built`; values fetched in a module of clang 16 on 6.1 booted | 6.1 |
 //! | BPF trampolines (fentry, fexit, fmod_ret, lsm): variadic functions, and structs and unions returned by value, are refused (`btf_distill_func_proto`) | | always | 5.10, 6.1, 7.3 booted | 5.10 to 7.3 |
@@ -63,6 +63,8 @@ pub const NARROW_EXCLUSIVE: Version = (6, 15);
 /// `aarch64_insn_is_steppable` refuses copies and fills of memory since (arch/arm64/kernel/probes/decode-insn.c).
 pub const REFUSES_COPIES: Version = (6, 12);
 
+/// kprobe_events refuses functions without an ftrace site since (`within_notrace_func`, kernel/trace/trace_kprobe.c).
+pub const CHECKS_NOTRACE: Version = (4, 19);
 /// `nb_args` of `struct syscall_metadata` is a whole `int` before (include/trace/syscall.h; a bit field in 7.2).
 pub const COUNTS_PLAINLY: Version = (7, 0);
 

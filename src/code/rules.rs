@@ -29,6 +29,10 @@ impl Kernel<'_> {
     fn has(&self, evidence: Option<bool>, since: Version) -> bool {
         evidence.unwrap_or_else(|| self.version.is_none_or(|version| version >= since))
     }
+    /// kprobe_events refuses functions without an ftrace site, unless the configuration says otherwise.
+    pub fn checks_notrace(&self) -> bool {
+        self.has(None, assumptions::CHECKS_NOTRACE)
+    }
     /// x86: kprobes emulate instructions, and refuse those they cannot emulate.
     pub fn emulates(&self) -> bool {
         self.has(self.evidence.emulates, assumptions::EMULATES)
@@ -97,7 +101,8 @@ pub fn of_kernel(machine: u16, symbols: &[Symbol<'_>], kernel: &Kernel<'_>) -> u
     };
     let mut flags = if has_kprobes { 0 } else { ObjectRecord::NO_KPROBES };
     // `within_notrace_func`, kernel/trace/trace_kprobe.c
-    if kernel.config.is_some_and(|c| c.has("DYNAMIC_FTRACE") && !c.has("KPROBE_EVENTS_ON_NOTRACE")) {
+    let refuses = |c: &KernelConfig| c.has("DYNAMIC_FTRACE") && !c.has("KPROBE_EVENTS_ON_NOTRACE");
+    if kernel.checks_notrace() && kernel.config.is_some_and(refuses) {
         flags |= ObjectRecord::REFUSES_NOTRACE;
     }
     if found.contains(WITNESSES[2]) {

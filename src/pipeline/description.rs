@@ -59,11 +59,11 @@ pub fn recovered_symbols(object: &Elf<'_>, path: &Path, faults: &mut Vec<Error>)
 
 /// Rules of the kernel that cannot be detected without DWARF: only always-inlined functions reveal them. They are
 /// assumed to apply, because nothing the kernel refuses may be called ok. All kernels since 6.6 refuse prefixes, and
-/// older ones have none. Unless a configuration proves otherwise, the kernel refuses notrace functions (no
-/// CONFIG_KPROBE_EVENTS_ON_NOTRACE).
-pub fn undetectable_rules(object: &Elf<'_>, is_configured: bool) -> u32 {
+/// older ones have none. `may_check`: nothing proves that the kernel does not refuse notrace functions (no configuration, and so maybe
+/// no CONFIG_KPROBE_EVENTS_ON_NOTRACE).
+pub fn undetectable_rules(object: &Elf<'_>, may_check: bool) -> u32 {
     let names = if object.section(live::NAMES_ONLY).is_some() { ObjectRecord::NAMES_ONLY } else { 0 };
-    let notrace = if is_configured { 0 } else { ObjectRecord::REFUSES_NOTRACE };
+    let notrace = if may_check { ObjectRecord::REFUSES_NOTRACE } else { 0 };
     ObjectRecord::REFUSES_PREFIXES | notrace | names
 }
 

@@ -86,7 +86,8 @@ pub fn read<T: Send>(
                 };
                 let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));
                 if !matches!(description, Description::Dwarf(_)) {
-                    facts.code.flags |= description::undetectable_rules(object, config.is_some());
+                    let may_check = config.is_none() && kernel.checks_notrace();
+                    facts.code.flags |= description::undetectable_rules(object, may_check);
                     if object.section(live::LISTED).is_some() {
                         facts.code.flags |= ObjectRecord::OF_MEMORY;
                     }

@@ -197,8 +197,8 @@ static int by_address(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// The probes there are, sorted. Valid until the next call.
-static struct probe *list(size_t *count) {
+// The probes there are, sorted. Valid until the next call. `near`: see address_of.
+static struct probe *list(size_t *count, address near) {
     static struct buffer text;
     static struct probe probes[1 << 16];
     *count = 0;
@@ -207,8 +207,13 @@ static struct probe *list(size_t *count) {
     char *line = strtok(text.bytes, "\n");
     for (; line && *count < sizeof probes / sizeof *probes; line = strtok(NULL, "\n")) {
         char *rest;
-        probes[*count].at = strtoul(line, &rest, 16);
-        probes[(*count)++].symbol = rest + strspn(rest, " ");
+        address at = strtoul(line, &rest, 16);
+        const char *symbol = rest + strspn(rest, " ");
+        // No address of a kernel, but what 4.15 prints for one; behind it `k  SYMBOL+0xOFFSET`.
+        if (sizeof at == 8 && at >> 32 == 0 && strlen(symbol) > 3)
+            at = address_of(symbol + 3, near);
+        probes[*count].at = at;
+        probes[(*count)++].symbol = symbol;
     }
     qsort(probes, *count, sizeof *probes, by_address);
     return probes;
@@ -241,7 +246,7 @@ static void define_alone(const struct define *d) {
     size_t count;
     if (define(d->line))
         fail(d->line);
-    struct probe *probes = list(&count);
+    struct probe *probes = list(&count, d->place);
     if (count == 0)
         tell("a %u 0\n", d->number);
     else
@@ -272,7 +277,7 @@ static void define_batch(struct define *batch, size_t count) {
     size_t standing, alone = 0;
     for (size_t i = 0; i < count; i++)
         batch[i].error = define(batch[i].line);
-    const struct probe *probes = list(&standing);
+    const struct probe *probes = list(&standing, 0);
     for (size_t i = 0; i < count; i++) {
         address at = batch[i].place, behind = at + ENDBR64;
         int is_moved = !first_at(probes, standing, at) && first_at(probes, standing, behind);

@@ -13,6 +13,8 @@ struct buffer {
 char *read_into(struct buffer *buffer, const char *path);
 void put(const char *path, const char *text);
 
+unsigned long address_of(const char *text, unsigned long near);
+
 // A line of kprobe_events; the error.
 int define(const char *line);
 void forget_all(void);

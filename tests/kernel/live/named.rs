@@ -15,6 +15,9 @@ fn names_attach_or_do_not_as_is_said() {
 }
 
 fn names_hold(kernel: &Kernel) {
+    if installed::numbers(&kernel.release) < vec![4, 17] {
+        return installed::say(&format!("skipped: {}: perf has no kprobes before 4.17", kernel.release));
+    }
     let Some(machine) = needed(Machine::new(kernel)) else { return };
     let seed = seed();
     let mut random = Random(seed);

@@ -13,7 +13,7 @@ pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     let program = folder.join("init");
     let mut gcc = Command::new(architecture.compiler());
     gcc.args(["-static", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    gcc.args(["init.c", "act.c", "bpf.c"].map(source));
+    gcc.args(["init.c", "act.c", "bpf.c", "symbols.c"].map(source));
     take(&mut gcc, &program, &folder)
 }
 

@@ -51,7 +51,8 @@ pub fn is_listed(kernel: &Kernel, view: &View<'_>, objects: &[ObjectId], answers
     }
     let mut text = String::new();
     // Since 6.0 x86 and arm64 name none so far behind a function (FTRACE_MCOUNT_MAX_OFFSET); riscv has no such bound.
-    let names_lost_sites = kernel.release.starts_with("5.") || kernel.architecture == Architecture::Riscv64;
+    let names_lost_sites =
+        kernel.release.starts_with(['4', '5']) || kernel.architecture == Architecture::Riscv64;
     let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     let count = |of: &BTreeMap<String, usize>, name| of.get(name).copied().unwrap_or_default();
     for name in names.into_iter().filter(|name| !foreign.contains(*name)) {
