@@ -2,6 +2,7 @@
 use super::args::Diff;
 use super::config::Config;
 use super::exit::Outcome;
+use super::note;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,7 @@ pub fn run(args: &Diff, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         false => render::text(difference, style, out),
     });
     let compared = told.map_err(failed)?;
+    compared.left_out.iter().for_each(|what| note(config, what));
     if compared.all == 0 {
         let pattern = args.pattern.as_deref().unwrap_or_default();
         return nothing(&[format!("neither kernel has a function, type or tracepoint {pattern}")], config);

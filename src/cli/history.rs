@@ -7,7 +7,7 @@ use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::side_by_side;
-use crate::query::history::{Asked, Families, Grouping, History, Subject, facts};
+use crate::query::history::{Asked, Families, Grouping, History, Subject, facts, is_told};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::query::index::release::Release;
 use crate::query::types::lookup;
@@ -72,12 +72,18 @@ fn histories<'s>(
 ) -> Result<Vec<(&'s Subject, Vec<History>)>> {
     let found = side_by_side(indexes, |index| {
         let view = index.view()?;
-        let of_each = subjects.iter().map(|subject| facts(&view, subject));
+        let of_each = subjects.iter().map(|subject| {
+            let found = facts(&view, subject)?;
+            Ok(Some(found).filter(|found| !found.is_empty() || is_told(&view, subject)))
+        });
         of_each.collect::<Result<Vec<_>>>().map_err(|e| index.named(e))
     });
     let mut groupings = vec![Grouping::default(); subjects.len()];
     for found in found {
-        groupings.iter_mut().zip(found?).for_each(|(grouping, facts)| grouping.add(&facts));
+        groupings.iter_mut().zip(found?).for_each(|(grouping, found)| match found {
+            Some(facts) => grouping.add(&facts),
+            None => grouping.add_unknown(),
+        });
     }
     let finished = groupings.into_iter().map(Grouping::finish);
     Ok(subjects.iter().copied().zip(finished).filter(|(_, found)| !found.is_empty()).collect())

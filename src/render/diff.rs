@@ -26,7 +26,7 @@ pub fn text(difference: &Difference<'_>, style: Style, out: &mut dyn Write) -> R
 
 /// Writes how much was compared, and how much of it differs.
 pub fn summary(compared: &Compared, out: &mut dyn Write) -> Result<()> {
-    let Compared { all, added, removed, changed } = compared;
+    let Compared { all, added, removed, changed, .. } = compared;
     writeln!(
         out,
         "{added} added, {removed} removed, {changed} changed, of {all} functions, types and tracepoints"
@@ -190,6 +190,9 @@ pub struct Summary<'a> {
     removed: u64,
     /// The number that both have and that differ.
     changed: u64,
+    /// What of all that was asked for was not compared, and why; not there if nothing was left out.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    left_out: &'a [String],
 }
 
 /// A difference as JSON.
@@ -212,8 +215,8 @@ pub fn summary_json(kernels: [&str; 2], compared: &Compared, out: &mut dyn Write
 
 /// The number of differences as JSON.
 pub fn summary_value(kernels: [&str; 2], compared: &Compared) -> Value {
-    let Compared { all, added, removed, changed } = *compared;
-    json_of(&Summary { kernels, subject: "summary", compared: all, added, removed, changed })
+    let Compared { all, added, removed, changed, ref left_out } = *compared;
+    json_of(&Summary { kernels, subject: "summary", compared: all, added, removed, changed, left_out })
 }
 
 fn home_object(home: &Home<'_>) -> HomeObject {

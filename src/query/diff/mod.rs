@@ -13,8 +13,10 @@ mod types;
 
 use super::index::functions::Scope;
 use super::index::provenance::{self, Provenance};
+use super::resolve::tracepoint;
 use super::spec::ModuleScope;
 use super::types::c_declaration::declare;
+use super::types::lookup;
 use super::verdict::Judge;
 use crate::error::Result;
 use crate::pattern::Pattern;
@@ -216,7 +218,7 @@ impl Asked {
 }
 
 /// The totals of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// The number of functions, types and tracepoints in both kernels together, common ones counted once.
     pub all: u64,
@@ -226,6 +228,8 @@ pub struct Compared {
     pub removed: u64,
     /// The number that both have and that differ.
     pub changed: u64,
+    /// What of all that is asked for was not compared, and why: a kernel without debug information and BTF has no types.
+    pub left_out: Vec<String>,
 }
 
 /// Compares two kernels, the older one first, and calls `each` with every difference: functions by name, then types,
@@ -258,6 +262,7 @@ pub fn compare<'a, E>(
     };
     let parts = touched.map_or_else(|| Part::all(views, asked), |touched| touched.parts(views));
     both.all(&parts, &mut tell)?;
+    compared.left_out = left_out(views, asked);
     Ok(compared)
 }
 
@@ -294,6 +299,30 @@ pub fn changed(views: [&View<'_>; 2]) -> Option<Changed> {
     })
 }
 
+fn left_out(views: [&View<'_>; 2], asked: &Asked) -> Vec<String> {
+    let release = |view: &View<'_>| String::from_utf8_lossy(view.release()).into_owned();
+    let types = untyped(views).filter(|_| asked.types()).map(|view| {
+        format!("types are not compared: {} has neither debug information nor BTF", release(view))
+    });
+    let tracepoints = untraced(views).filter(|_| asked.tracepoints()).map(|view| {
+        format!(
+            "tracepoints are not compared: those of {} are not in the index; build says why",
+            release(view)
+        )
+    });
+    types.into_iter().chain(tracepoints).collect()
+}
+
+/// The first of two kernels of whose types nothing is known.
+fn untyped<'a, 'v>(views: [&'v View<'a>; 2]) -> Option<&'v View<'a>> {
+    views.into_iter().find(|view| !lookup::has_types(view))
+}
+
+/// The first of two kernels whose tracepoints are not known.
+fn untraced<'a, 'v>(views: [&'v View<'a>; 2]) -> Option<&'v View<'a>> {
+    views.into_iter().find(|view| tracepoint::are_unknown(view))
+}
+
 /// How many functions with code, types and tracepoints a kernel has: as many as are compared with those of another one, if
 /// both have modules or neither has. Cost: linear in placements, names and types; some 50 ms for a kernel.
 pub fn count(view: &View<'_>) -> u32 {
@@ -324,8 +353,8 @@ impl<'a> Part<'a> {
         if asked.functions() {
             parts.extend(functions::halves(views).map(Part::Functions));
         }
-        parts.extend(asked.types().then_some(Part::Types));
-        parts.extend(asked.tracepoints().then_some(Part::Tracepoints));
+        parts.extend((asked.types() && untyped(views).is_none()).then_some(Part::Types));
+        parts.extend((asked.tracepoints() && untraced(views).is_none()).then_some(Part::Tracepoints));
         parts
     }
 }

@@ -8,6 +8,12 @@ use probeidx_format::types::TypeKind;
 
 /// Explains an unknown type name: another kind has it, or there are similar names.
 pub fn missing(view: &View<'_>, name: &str) -> Missing {
+    if !lookup::has_types(view) {
+        let what = format!(
+            "no type {name}: the index has no types at all, as there was neither debug information nor BTF"
+        );
+        return Missing::unknown(what, vec![]);
+    }
     let (kind, plain) = lookup::split(name);
     let others = lookup::named(view, plain.as_bytes(), None);
     let spelled = |kind: TypeKind, name: &str| match keyword(kind) {

@@ -57,6 +57,8 @@ type States = FxHashMap<Value, KernelSet>;
 #[derive(Clone, Debug, Default)]
 pub struct Grouping {
     kernels: u32,
+    /// Those of which it is not known.
+    unknown: KernelSet,
     names: BTreeMap<String, Parts>,
 }
 
@@ -69,6 +71,12 @@ struct Parts {
 }
 
 impl Grouping {
+    /// Adds a kernel of which it is not known whether it has the name.
+    pub fn add_unknown(&mut self) {
+        self.unknown.insert(self.kernels);
+        self.kernels += 1;
+    }
+
     /// Adds what the next kernel has. Cost: linear in its facts.
     pub fn add(&mut self, abouts: &[About]) {
         let at = self.kernels;
@@ -112,22 +120,23 @@ impl Grouping {
                 }
             }
         }
-        let history = |((_, name), facts)| History { name, facts: covering(facts, self.kernels) };
+        let history =
+            |((_, name), facts)| History { name, facts: covering(facts, self.kernels, &self.unknown) };
         joined.into_iter().map(history).collect()
     }
 }
 
 /// The facts in order, with the absence where a kernel has none of a kind.
-fn covering(facts: BTreeMap<What, States>, all: u32) -> Vec<Fact> {
+fn covering(facts: BTreeMap<What, States>, all: u32, unknown: &KernelSet) -> Vec<Fact> {
     let mut ordered = vec![];
-    for (what, states) in facts {
+    for (what, mut states) in facts {
+        let has: KernelSet = states.values().flat_map(KernelSet::iter).collect();
+        for at in (0..all).filter(|at| !has.contains(*at)) {
+            let value = if unknown.contains(at) { Value::Unknown } else { Value::Absent };
+            states.entry(value).or_default().insert(at);
+        }
         let mut own: Vec<Fact> =
             states.into_iter().map(|(value, kernels)| Fact { what, value, kernels }).collect();
-        let has: KernelSet = own.iter().flat_map(|fact| fact.kernels.iter()).collect();
-        let kernels: KernelSet = (0..all).filter(|at| !has.contains(*at)).collect();
-        if !kernels.is_empty() {
-            own.push(Fact { what, value: Value::Absent, kernels });
-        }
         own.sort_by_key(|fact| fact.kernels.iter().next());
         ordered.extend(own);
     }
@@ -168,6 +177,20 @@ mod tests {
             format!("{name} {} {:?} {kernels:?}", fact.what.name(), fact.value)
         };
         told.iter().flat_map(|h| h.facts.iter().map(|fact| line(&h.name, fact))).collect()
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_kernel_is_not_absent() {
+        let mut grouping = Grouping::default();
+        grouping.add(&[about(None, 1)]);
+        grouping.add_unknown();
+        grouping.add(&[]);
+        let [history] = &grouping.finish()[..] else { panic!("one name") };
+        let values = |at: u32| -> Vec<&Value> {
+            history.facts.iter().filter(|f| f.kernels.contains(at)).map(|f| &f.value).collect()
+        };
+        assert_eq!(values(1), [&Value::Unknown, &Value::Unknown]);
+        assert_eq!(values(2), [&Value::Absent, &Value::Absent]);
     }
 
     #[test]

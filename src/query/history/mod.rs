@@ -20,6 +20,8 @@ pub use kernel_set::KernelSet;
 pub use subject::{Asked, Subject};
 
 use crate::error::Result;
+use crate::query::resolve;
+use crate::query::types::lookup;
 use probeidx_format::View;
 
 /// What a kernel has of a subject; empty if nothing.
@@ -33,6 +35,15 @@ pub fn facts(view: &View<'_>, subject: &Subject) -> Result<Vec<About>> {
         Subject::Tracepoint(asked) => Ok(tracepoint::facts(view, asked)),
         Subject::Alias(name) => alias::facts(view, name),
         Subject::Line(spec, name) => line::facts(view, spec, name),
+    }
+}
+
+/// Whether an index tells what a kernel has of a subject: without debug information and BTF nothing is known of types.
+pub fn is_told(view: &View<'_>, subject: &Subject) -> bool {
+    match subject {
+        Subject::Member(_) => lookup::has_types(view),
+        Subject::Tracepoint(_) => !resolve::tracepoint::are_unknown(view),
+        Subject::Function(_) | Subject::Alias(_) | Subject::Line(..) => true,
     }
 }
 

@@ -146,6 +146,11 @@ pub(crate) fn has_no_definition(record: &TypeRecord) -> bool {
     record.flags.get() & TypeRecord::DECLARED != 0
 }
 
+/// Whether the index has any type: it has none without debug information and BTF.
+pub fn has_types(view: &View<'_>) -> bool {
+    !all_named(view).is_empty()
+}
+
 /// The positions of the named types, sorted by name.
 pub fn all_named(view: &View<'_>) -> Range<usize> {
     let types = view.types.owners();
