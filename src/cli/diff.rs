@@ -27,11 +27,13 @@ pub fn run(args: &Diff, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         false => render::text(difference, style, out),
     });
     let compared = told.map_err(failed)?;
-    compared.left_out.iter().for_each(|what| note(config, what));
     if compared.all == 0 {
         let pattern = args.pattern.as_deref().unwrap_or_default();
-        return nothing(&[format!("neither kernel has a function, type or tracepoint {pattern}")], config);
+        let neither = || format!("neither kernel has a function, type or tracepoint {pattern}");
+        let why = if compared.left_out.is_empty() { vec![neither()] } else { compared.left_out };
+        return nothing(&why, config);
     }
+    compared.left_out.iter().for_each(|what| note(config, what));
     let written = match config.json {
         true => render::summary_json(kernels, &compared, out),
         false => render::summary(&compared, out),
