@@ -302,7 +302,7 @@ pub fn changed(views: [&View<'_>; 2]) -> Option<Changed> {
 fn left_out(views: [&View<'_>; 2], asked: &Asked) -> Vec<String> {
     let release = |view: &View<'_>| String::from_utf8_lossy(view.release()).into_owned();
     let types = untyped(views).filter(|_| asked.types()).map(|view| {
-        format!("types are not compared: {} has neither debug information nor BTF", release(view))
+        format!("types are not compared: neither debug information nor BTF has those of {}", release(view))
     });
     let tracepoints = untraced(views).filter(|_| asked.tracepoints()).map(|view| {
         format!(

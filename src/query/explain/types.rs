@@ -9,9 +9,7 @@ use probeidx_format::types::TypeKind;
 /// Explains an unknown type name: another kind has it, or there are similar names.
 pub fn missing(view: &View<'_>, name: &str) -> Missing {
     if !lookup::has_types(view) {
-        let what = format!(
-            "no type {name}: the index has no types at all, as there was neither debug information nor BTF"
-        );
+        let what = format!("no type {name}: neither debug information nor BTF has the kernel's types");
         return Missing::unknown(what, vec![]);
     }
     let (kind, plain) = lookup::split(name);

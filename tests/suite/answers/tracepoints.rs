@@ -297,6 +297,29 @@ fn tracepoints_of_a_kernel_without_types() {
     assert!(undecided.out.contains("undecided"), "{undecided:?}");
 }
 
+/// Beside one that has them.
+#[test]
+fn types_of_a_kernel_without_types_are_not_absent() {
+    let (typed, untyped) = (compile(OLD, Fixed), compile_with(NEW, Fixed, &["-g1", "-DIN_ORDER"]));
+    let db = tempfile::tempdir().unwrap();
+    for tree in [&typed, &untyped] {
+        assert_eq!(run_in(db.path(), [OsStr::new("build"), tree.path().as_ref()]).code, 0);
+    }
+    let run = |args: &[&str]| run_in(db.path(), args);
+    let history = run(&["history", "task.pid"]);
+    assert!(history.out.contains("unknown") && !history.out.contains("not in"), "{history:?}");
+    let diff = run(&["diff", OLD, NEW, "struct task"]);
+    let why = "types are not compared: neither debug information nor BTF has those of 6.12.0-test";
+    assert_eq!((diff.code, diff.err), (1, format!("probeidx: {why}\n")));
+    let whole = run(&["diff", OLD, NEW, "--json"]);
+    let summary: Value = serde_json::from_str(whole.out.lines().last().unwrap()).unwrap();
+    assert_eq!(summary["left_out"], json!([why]));
+    assert!(!whole.out.contains("\"subject\":\"struct\""), "{whole:?}");
+    let of_type = run(&["type", "struct task", "--kernel", NEW]);
+    assert_eq!(of_type.code, 1);
+    assert!(of_type.err.contains("no type struct task: neither debug information nor BTF"), "{of_type:?}");
+}
+
 #[test]
 fn what_is_not_there_is_said() {
     let find = |pattern: &str| FIXED.run(&["find", &format!("kernel.trace(\"{pattern}\")")]);
