@@ -102,7 +102,7 @@ fn called<'d>(data: &Data<'_, 'd>, symbols: &[Symbol<'d>], address_size: u8) -> 
     let entries = (0..count).map(entry).take_while(|entry| entry.is_some() || table.size != 0);
     let mut called: FxHashSet<&[u8]> =
         entries.flatten().filter_map(|pc| names.get(&pc)).flatten().copied().collect();
-    // What is called where there is no system call has metadata too, on Ubuntu's 5.3, and no event (`find_syscall_meta`).
+    // What is called where there is no system call has metadata too, and no event (`find_syscall_meta`; seen on 5.3 to 6.1).
     called.remove(&b"sys_ni_syscall"[..]);
     Some(called)
 }
