@@ -45,6 +45,12 @@ fuzz_target!(|data: &[u8]| {
         runtime: [Runs::Kernel, Runs::Dyninst, Runs::Bpf][usize::from(what >> 1 & 3) % 3],
         compatible: (what & 32 != 0).then(|| "2.4".to_owned()),
         strict: false,
+        min: None,
+        new: None,
+        since: None,
+        need: vec![],
+        sarif: false,
+        github: false,
     };
     ask::ask(&INDEX.path(), &Command::Check(check), Asked { input: text, json });
 });
