@@ -87,7 +87,7 @@ impl<'l> Texts<'l> {
                 self.copied.extend_from_slice(text);
                 self.wait(Waiting::Copied { hash, start, length })
             }
-            _ => self.append(&String::from_utf8_lossy(text)),
+            _ => self.number_now(text),
         };
         self.group.numbers.push(number);
     }
@@ -96,7 +96,7 @@ impl<'l> Texts<'l> {
     pub fn lasting(&mut self, text: &'l [u8]) {
         let number = match self.last {
             Some((last, number)) if std::ptr::eq(last, text) => number,
-            _ if self.known_by == KnownBy::Row => self.append(&String::from_utf8_lossy(text)),
+            _ if self.known_by == KnownBy::Row => self.number_now(text),
             _ => self.wait(Waiting::Lasting(text)),
         };
         self.last = Some((text, number));
@@ -119,10 +119,7 @@ impl<'l> Texts<'l> {
             Some((.., number)) => *number,
             None => {
                 let whole = if name.is_empty() { text.as_bytes().to_vec() } else { assigned(name, text) };
-                let number = match self.known_by {
-                    KnownBy::Content => self.number_of(&whole, hash_of(&whole)),
-                    _ => self.append(&String::from_utf8_lossy(&whole)),
-                };
+                let number = self.number_now(&whole);
                 let entry = (name, Rc::clone(text), number);
                 self.shared.insert_unique(of_this, entry, |(name, text, _)| hash(name, text));
                 number
@@ -162,7 +159,6 @@ impl<'l> Texts<'l> {
                 *number = numbers[(*number - WAITING) as usize].unwrap_or(NULL);
             }
         }
-        self.last = None;
         self.waiting = waiting;
         self.waiting.clear();
         self.copied = copied;
@@ -177,6 +173,8 @@ impl<'l> Texts<'l> {
     /// The rows since the last that were taken. The next ones are of another group if `ends_group`.
     pub fn take(&mut self, ends_group: bool) -> Numbered {
         self.settle();
+        // What stood for the number of the last text stands for nothing now.
+        self.last = None;
         if ends_group {
             self.known.clear();
             self.lasting.clear();
@@ -193,14 +191,19 @@ impl<'l> Texts<'l> {
     fn add_lasting(&mut self, text: &'l [u8]) -> u32 {
         // It may have been added since it was looked for.
         self.find_lasting(text).unwrap_or_else(|| {
-            let number = match self.known_by {
-                KnownBy::Content => self.number_of(text, hash_of(text)),
-                _ => self.append(&String::from_utf8_lossy(text)),
-            };
+            let number = self.number_now(text);
             self.lasting
                 .insert_unique(hash_of_address(text), (text, number), |(other, _)| hash_of_address(other));
             number
         })
+    }
+
+    /// The number that a text has by its content; a new one if texts are not known by that.
+    fn number_now(&mut self, text: &[u8]) -> u32 {
+        match self.known_by {
+            KnownBy::Content => self.number_of(text, hash_of(text)),
+            _ => self.append(&String::from_utf8_lossy(text)),
+        }
     }
 
     fn number_of(&mut self, text: &[u8], hash: u32) -> u32 {
@@ -291,6 +294,20 @@ mod tests {
         assert_eq!(taken.numbers, [0, 1, 2, 0, 1, 1]);
         column.lasting(&same);
         assert_eq!((column.take(true).new, column.take(true).count), (b"\x02\0\0\0ok".to_vec(), 0));
+    }
+
+    #[test]
+    fn a_text_of_the_rows_before_has_a_number_of_its_own() {
+        let (first, second) = (b"vfs_open".to_vec(), b"vfs_read".to_vec());
+        for known_by in [KnownBy::Row, KnownBy::Address, KnownBy::Content] {
+            let mut column = Texts::new(known_by);
+            column.lasting(&first);
+            column.lasting(&second);
+            assert_eq!(column.take(true).numbers, [0, 1], "{known_by:?}");
+            column.lasting(&second);
+            let taken = column.take(true);
+            assert_eq!((taken.numbers, &*taken.new), (vec![0], &b"\x08\0\0\0vfs_read"[..]), "{known_by:?}");
+        }
     }
 
     #[test]
