@@ -39,18 +39,11 @@ fuzz_target!(|data: &[u8]| {
     }
     let check = Check {
         files: vec!["-".into()],
-        tapset: false,
         arg: if what & 8 == 0 { vec![] } else { vec!["7".to_owned(), "task_exit".to_owned()] },
         guru: what & 16 != 0,
         runtime: [Runs::Kernel, Runs::Dyninst, Runs::Bpf][usize::from(what >> 1 & 3) % 3],
         compatible: (what & 32 != 0).then(|| "2.4".to_owned()),
-        strict: false,
-        min: None,
-        new: None,
-        since: None,
-        need: vec![],
-        sarif: false,
-        github: false,
+        ..Check::default()
     };
     ask::ask(&INDEX.path(), &Command::Check(check), Asked { input: text, json });
 });

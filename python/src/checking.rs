@@ -4,7 +4,7 @@ use crate::index::config;
 use crate::kernel::Kernel;
 use crate::list::{list, text, texts};
 use crate::record::record;
-use probeidx::cli::args::{Check, Runs};
+use probeidx::cli::args::Check;
 use probeidx::cli::check::grid;
 use probeidx::render::check::values;
 use serde_json::Value;
@@ -31,21 +31,7 @@ pub fn check(
     if files.iter().any(|file| file.as_os_str() == "-") {
         return Err(usage("stdin is not checked", "name a file"));
     }
-    let args = Check {
-        files,
-        tapset: false,
-        arg: arguments,
-        guru,
-        runtime: Runs::Kernel,
-        compatible: None,
-        strict: false,
-        min: None,
-        new: None,
-        since: None,
-        need: vec![],
-        sarif: false,
-        github: false,
-    };
+    let args = Check { files, arg: arguments, guru, ..Check::default() };
     kernels.iter().try_for_each(|kernel| kernel.ask(|_| Ok(())))?;
     let mut opened: Vec<_> =
         kernels.iter().map(|kernel| (kernel.description.clone(), Arc::clone(&kernel.index))).collect();

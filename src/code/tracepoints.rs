@@ -102,13 +102,12 @@ pub fn read<'d>(
     if named.is_empty() {
         return found;
     }
-    let mut fault = |what: String, section: &'static str| {
-        faults.push(Error::new(ErrorKind::Damaged, what).section(section));
+    let mut fault = |what: &str| {
+        faults.push(Error::new(ErrorKind::Damaged, what).section("__tracepoints"));
     };
-    let without_type = || ("no type struct tracepoint: tracepoints are left out".to_owned(), "__tracepoints");
+    const WITHOUT_TYPE: &str = "no type struct tracepoint: tracepoints are left out";
     let Some(layout) = layout else {
-        let (what, section) = without_type();
-        fault(what, section);
+        fault(WITHOUT_TYPE);
         return found;
     };
     let is_assumed = layout.is_assumed;
@@ -119,8 +118,7 @@ pub fn read<'d>(
     };
     let (named, others): (Vec<_>, Vec<_>) = named.into_iter().partition(is_named);
     if is_assumed && named.is_empty() {
-        let (what, section) = without_type();
-        fault(what, section);
+        fault(WITHOUT_TYPE);
         return found;
     }
     // Kernels with pointers in `__tracepoints_ptrs` name these `__tracepoint_ptr_NAME`; since 6.13
@@ -133,8 +131,7 @@ pub fn read<'d>(
         |name: &[u8]| COMPANIONS.iter().any(|mark| name.strip_prefix(*mark).is_some_and(is_known));
     let lost = others.iter().filter(|(name, _)| !is_companion(name)).count();
     if lost > 0 {
-        let what = format!("{lost} tracepoints are not called as their symbols say, and left out");
-        fault(what, "__tracepoints");
+        fault(&format!("{lost} tracepoints are not called as their symbols say, and left out"));
     }
     found.list = named.into_iter().map(|(name, pc)| Tracepoint::new(name, pc)).collect();
     found.list.dedup_by_key(|t| t.pc);
@@ -155,7 +152,6 @@ pub fn read<'d>(
             }
             if is_assumed && damaged > entries / 10 {
                 found.list.iter_mut().for_each(|tracepoint| tracepoint.event = None);
-                found.fields.clear();
                 let what = "no type struct trace_event_call: events are left out";
                 faults.push(Error::new(ErrorKind::Damaged, what).section(EVENTS.section));
                 return found;

@@ -8,7 +8,8 @@ use probeidx::answer::{Anchor, Coverage, Instance, Mechanism, Placement};
 use probeidx::cli::args::Table;
 use probeidx::query::index::functions::{self, Declaration};
 use probeidx::query::types::c_declaration::Prototype;
-use probeidx::query::value::reader::{Place, Values};
+use probeidx::query::value::parameter_list::ParameterList;
+use probeidx::query::value::reader::Place;
 use probeidx::render::words;
 use probeidx_format::View;
 use probeidx_format::id::NameId;
@@ -64,7 +65,7 @@ pub fn rows<'a>(
     facts: &mut CodeFacts,
     out: &mut Tables<'_, 'a>,
 ) -> Result<()> {
-    let Kernel { view, describer, values, all, number, label, partition, next_placement, .. } = kernel;
+    let Kernel { view, describer, parameters, all, number, label, partition, next_placement, .. } = kernel;
     let (has_placements, has_arguments) = (out.has(Table::Placements), out.has(Table::Arguments));
     let has_facts = out.has(Table::PlacementsSince);
     let mut found: Vec<Function<'a>> = vec![];
@@ -84,7 +85,7 @@ pub fn rows<'a>(
             push_placement(out, *partition, label, id, &placement)?;
         }
         if has_arguments {
-            push_arguments(out, (label, *partition), id, &placement, values, view.machine())?;
+            push_arguments(out, (label, *partition), id, &placement, parameters, view.machine())?;
         }
         if has_facts {
             let inlined_into = inlined_into(&placement);
@@ -227,13 +228,13 @@ fn push_arguments<'a>(
     (label, partition): (&'a str, usize),
     id: i64,
     p: &Placement<'a>,
-    values: &mut Values<'a>,
+    parameters: &mut ParameterList<'a>,
     machine: u16,
 ) -> Result<()> {
     let Some(placed) = p.placed else { return Ok(()) };
     let place = Place { object: p.object, placed, pc: p.pc, at_return: false, with_lines: false };
     let mut number = 0u32;
-    values.list(place, p.entry, |value| {
+    parameters.list(place, p.entry, |value| {
         number += 1;
         let slot = value.parameter.map(|passed| words::slot(passed.slot, machine));
         let fetch = value.fetch.filter(|_| !value.is_kept).map(|body| assigned(value.name, body));

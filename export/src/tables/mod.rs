@@ -19,7 +19,7 @@ use probeidx::query::resolve::NameWalk;
 use probeidx::query::resolve::placement::Describer;
 use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::types::lookup;
-use probeidx::query::value::reader::Values;
+use probeidx::query::value::parameter_list::ParameterList;
 use probeidx::query::verdict::sweep::Sweep;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
@@ -42,7 +42,7 @@ struct Kernel<'a, 'w> {
     label: &'a str,
     partition: usize,
     describer: Describer<'a, 'w>,
-    values: Values<'a>,
+    parameters: ParameterList<'a>,
     all: NameWalk,
     calls: Calls<'a>,
     /// The number of the next placement.
@@ -198,7 +198,7 @@ impl<'a, 'w> Kernel<'a, 'w> {
             label: &chosen.label,
             partition: chosen.partition,
             describer: Describer::new(view, wanted, false).with(sweep),
-            values: Values::new(view),
+            parameters: ParameterList::new(view),
             all: NameWalk::all(view),
             calls: Calls::new(view),
             next_placement: 0,

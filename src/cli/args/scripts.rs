@@ -3,7 +3,7 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 
 // `check`; what it is for stands at its variant of `Command`, whose text documentation here would hide.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(
     after_help = "Prints a table of files, programs and kernels, and below it what is wrong, each with its line and column. Exits with \
                         1 if anything does not work.\n\n\

@@ -6,6 +6,7 @@ pub mod lifetime;
 mod location;
 mod lowered;
 pub mod nearest_location;
+pub mod parameter_list;
 pub mod plan;
 pub mod reader;
 pub mod stap_visibility;
