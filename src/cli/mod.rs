@@ -89,8 +89,15 @@ fn run_by(argv: impl IntoIterator<Item = OsString>, command: impl FnOnce(&Args) 
         }
         Err(error) => (Err(error), args::json_asked(argv)),
     };
+    let code = exit::code(&result);
+    if let Err(error) = &result
+        && error.kind() == ErrorKind::Exhausted
+    {
+        // Threads that were started before may find no memory at the same moment: one of them all says so.
+        crate::faults::end_with(&exit::last_words(error, json), code.into());
+    }
     exit::report(&result, json, &mut Escaped::new(std::io::stderr().lock(), Passing::Text));
-    exit::code(&result)
+    code
 }
 
 fn show(out: &mut dyn Write, text: &str) -> Result<Outcome> {
