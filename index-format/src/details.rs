@@ -151,12 +151,17 @@ impl<'a> Location<'a> {
     /// the other as changed by the function's first assignments.
     pub fn at_start(self, pc: u32) -> Option<Expr<'a>> {
         let empty = Range { start: pc, end: pc };
-        let passed = match self {
-            Self::List(mut list) => list.next().filter(|(range, _)| *range == empty),
-            Self::Within(range, expr) => Some((range, expr)).filter(|_| range == empty),
-            _ => None,
-        };
-        passed.map(|(_, expr)| expr).or_else(|| self.at(pc))
+        match self {
+            Self::List(mut list) => {
+                let (range, expr) = list.next()?;
+                if range == empty || range.contains(pc) {
+                    return Some(expr);
+                }
+                list.find(|(range, _)| range.contains(pc)).map(|(_, expr)| expr)
+            }
+            Self::Within(range, expr) if range == empty => Some(expr),
+            _ => self.at(pc),
+        }
     }
     /// The expression at this address: of the first entry that covers it.
     #[inline]

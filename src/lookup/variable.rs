@@ -3,8 +3,8 @@ use super::{Placement, Type};
 use crate::query::index::scope::{Found, InScope, in_scope};
 use crate::query::value::State;
 use crate::query::value::fetch_arg::Target;
+use crate::query::value::place::plan_of;
 use crate::query::value::plan::{Missing, Plan};
-use crate::query::value::reader::plan_of;
 use std::fmt;
 
 /// A variable at a placement.

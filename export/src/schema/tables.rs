@@ -278,7 +278,7 @@ pub static ALL: [Schema; 11] = [
             column(
                 "parameter_number",
                 Kind::Int,
-                "from 1, among those that the debug information describes there",
+                "from 1, among those of the function that the debug information describes",
                 "1",
             ),
             column("name", Kind::Text, "the name of the parameter", "nd"),

@@ -9,7 +9,7 @@ use probeidx::cli::args::Table;
 use probeidx::query::index::functions::{self, Declaration};
 use probeidx::query::types::c_declaration::Prototype;
 use probeidx::query::value::parameter_list::ParameterList;
-use probeidx::query::value::reader::Place;
+use probeidx::query::value::place::Place;
 use probeidx::render::words;
 use probeidx_format::View;
 use probeidx_format::id::NameId;
@@ -233,16 +233,14 @@ fn push_arguments<'a>(
 ) -> Result<()> {
     let Some(placed) = p.placed else { return Ok(()) };
     let place = Place { object: p.object, placed, pc: p.pc, at_return: false, with_lines: false };
-    let mut number = 0u32;
     parameters.list(place, p.entry, |value| {
-        number += 1;
         let slot = value.parameter.map(|passed| words::slot(passed.slot, machine));
         let fetch = value.fetch.filter(|_| !value.is_kept).map(|body| assigned(value.name, body));
         let row = [
             Cell::from(label),
             Cell::Number(id),
             Cell::Lasting(p.function),
-            Cell::from(value.parameter.map_or(number, |passed| passed.number)),
+            Cell::from(value.number),
             Cell::Lasting(value.name),
             value.type_name.map_or(Cell::Null, Cell::Shared),
             Cell::from(value.state.name()),

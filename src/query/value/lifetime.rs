@@ -1,8 +1,9 @@
 //! Over which addresses a variable has a value that can be found, and where it is there.
 use super::State;
 use super::location::stack_pointer;
+use super::place::{self, Place};
 use super::plan::{Missing, Op, Plan};
-use super::reader::{self, Place, Values};
+use super::reader::Values;
 use crate::query::index::functions::{self, Placed};
 use crate::query::index::scope::Found;
 use crate::query::index::{cfa, instructions};
@@ -184,7 +185,7 @@ impl<'a> Walk<'a> {
             (_, location) => location,
         };
         let is_kept_on_stack = matches!(expr, Some(Expr::Frame(_)));
-        match reader::plan_of(view, place, &Found { location, ..found }) {
+        match place::plan_of(view, place, &Found { location, ..found }) {
             Ok(plan) => {
                 let (state, text, _) = self.values.lower((object, range.start), &plan, None, "value");
                 let medium = if is_kept_on_stack { Medium::Stack } else { medium(view, &plan) };

@@ -7,6 +7,7 @@ mod location;
 mod lowered;
 pub mod nearest_location;
 pub mod parameter_list;
+pub mod place;
 pub mod plan;
 pub mod reader;
 pub mod stap_visibility;

@@ -4,13 +4,14 @@ use super::State;
 use super::calling_convention::{self, Parameter};
 use super::fetch_arg::Target;
 use super::lowered::Known;
-use super::reader::{Place, plan_or_why};
+use super::place::{Place, plan_or_why};
+use super::plan::{Missing, Plan};
 use crate::error::Result;
 use crate::query::index::functions::{self, Placed};
-use crate::query::index::scope::in_scope_of;
+use crate::query::index::scope::{Found, in_scope_of};
 use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
-use probeidx_format::id::{FunctionId, TypeId};
+use probeidx_format::id::{FunctionId, StrId, TypeId};
 use probeidx_format::variables::Variable;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -24,12 +25,16 @@ pub struct ParameterList<'a> {
     listed: Known,
     /// The variables of the function whose placements are listed.
     last: Option<(FunctionId, Rc<[Variable]>)>,
+    /// The parameters of the placement that is listed.
+    scope: Vec<(Found<'a>, Result<Plan, Missing>)>,
 }
 
 /// A parameter as it is listed: what a [`ValueAt`](super::ValueAt) has, without owning it.
 pub struct Listed<'a, 'v> {
     /// Its name.
     pub name: &'a [u8],
+    /// From 1, among the function's parameters that the debug information describes.
+    pub number: u32,
     /// The type in SystemTap's spelling; `None` if it has none.
     pub type_name: Option<&'v Rc<str>>,
     /// Whether a probe can read it.
@@ -58,7 +63,7 @@ pub enum EntryOf {
 impl<'a> ParameterList<'a> {
     /// Nothing listed yet.
     pub fn new(view: &'a View<'a>) -> Self {
-        Self { view, spelled: FxHashMap::default(), listed: Known::default(), last: None }
+        Self { view, spelled: FxHashMap::default(), listed: Known::default(), last: None, scope: vec![] }
     }
 
     /// Calls `each` with the parameters in scope, in the order of [`Values::variables`](super::reader::Values::variables), and as they are there if it is
@@ -75,29 +80,52 @@ impl<'a> ParameterList<'a> {
     ) -> Result<()> {
         let (view, Place { object, placed, pc, .. }) = (self.view, place);
         let Some(all) = self.variables_of(placed) else { return Ok(()) };
-        if !all.iter().any(|variable| variable.parameter) {
+        let mut due = all.iter().filter(|variable| is_named_parameter(variable)).count();
+        if due == 0 {
             return Ok(());
         }
-        let scope = in_scope_of(view, placed, pc, Rc::clone(&all)).filter(|found| found.is_parameter);
         let is_entry = entry != EntryOf::None;
+        let mut scope = std::mem::take(&mut self.scope);
+        scope.clear();
+        for found in in_scope_of(view, placed, pc, Rc::clone(&all)).filter(|found| found.is_parameter) {
+            // One that the debug information has again is as `leave_once` says.
+            let known = scope.iter_mut().find(|(known, _)| known.position == found.position);
+            if known.as_ref().is_some_and(|(_, plan)| plan.is_ok()) {
+                continue;
+            }
+            let plan = plan_or_why(view, place, is_entry, &found);
+            due -= usize::from(plan.is_ok());
+            match known {
+                Some(known) if plan.is_ok() => *known = (found, plan),
+                Some(_) => {}
+                None => scope.push((found, plan)),
+            }
+            // What follows, mostly local variables, tells nothing of them.
+            if due == 0 {
+                break;
+            }
+        }
         let parameters = match entry {
             EntryOf::Function => {
-                let there: Vec<_> = scope.clone().map(|found| (found.position, found.location)).collect();
-                let location = |at| there.iter().find(|(position, _)| *position == at).map(|found| found.1);
+                let location = |at| {
+                    scope.iter().find(|(found, _)| found.position == at).map(|(found, _)| found.location)
+                };
                 calling_convention::parameters_of(view, placed, all.iter().copied(), location)
             }
             EntryOf::Holder | EntryOf::None => vec![],
         };
-        for found in scope {
+        for (found, plan) in scope.drain(..) {
             let type_name = match found.type_id {
                 Some(id) => self.spelled.entry(id).or_insert_with(|| spell(view, id).map(Rc::from)).as_ref(),
                 None => None,
             };
-            let plan = plan_or_why(view, place, is_entry, &found);
             let mut other = None;
             let (text, is_kept) = self.listed.of(Target { view, object, pc }, plan, &mut other);
+            let before =
+                all.iter().take(found.position as usize).filter(|variable| variable.parameter).count();
             each(Listed {
                 name: view.string(found.name),
+                number: before as u32 + 1,
                 type_name,
                 state: text.state,
                 location: text.location.as_ref(),
@@ -106,6 +134,7 @@ impl<'a> ParameterList<'a> {
                 parameter: parameters.iter().find(|p| p.0 == found.position).map(|p| p.1),
             })?;
         }
+        self.scope = scope;
         Ok(())
     }
 
@@ -122,4 +151,9 @@ impl<'a> ParameterList<'a> {
             }
         }
     }
+}
+
+/// Whether it is a parameter that can be in scope.
+fn is_named_parameter(variable: &Variable) -> bool {
+    variable.parameter && variable.name != StrId::new(0)
 }

@@ -3,13 +3,12 @@ use super::calling_convention::{self, Parameter, Proof, Slot};
 use super::fetch_arg::{self, Target};
 use super::lowered::Lowered;
 use super::nearest_location;
+use super::place::{Place, is_at_entry, leave_once, plan_or_why, replaces};
 use super::plan::{At, Missing, Plan};
-use super::stap_visibility::after_fentry;
 use super::tracefs_features::Ability;
 pub use super::{Role, State, ValueAt};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::index::functions::{self, Placed};
-use crate::query::index::provenance;
+use crate::query::index::functions;
 use crate::query::index::scope::{Found, in_scope};
 use crate::query::spec::argument::{Argument, Source};
 use crate::query::spec::expression::{Access, AccessStep};
@@ -27,63 +26,6 @@ pub struct Values<'a> {
     spelled: FxHashMap<TypeId, Option<String>>,
 }
 
-/// Where values are read.
-#[derive(Clone, Copy)]
-pub struct Place {
-    /// The object that holds the address.
-    pub object: ObjectId,
-    /// The placement that holds the address.
-    pub placed: Placed,
-    /// As a [`Pc`](probeidx_format::id::Pc).
-    pub pc: u32,
-    /// Read at the return of the function instead of at the address.
-    pub at_return: bool,
-    /// Include the line of the nearest location of an unavailable variable.
-    pub with_lines: bool,
-}
-
-/// The plan for a variable at a place that is not a return.
-///
-/// # Errors
-/// Why there is no plan.
-pub fn plan_of<'a>(view: &View<'a>, place: Place, found: &Found<'a>) -> Result<Plan, Missing> {
-    plan_at(view, place, is_at_entry(view, place), found)
-}
-
-fn plan_at<'a>(view: &View<'a>, place: Place, is_entry: bool, found: &Found<'a>) -> Result<Plan, Missing> {
-    let at = |pc| {
-        Plan::of_variable(view, found.location, found.type_id, At { object: place.object, pc, is_entry })
-    };
-    match at(place.pc) {
-        Err(Missing::Elsewhere) if is_entry => later(view, place).map_or(Err(Missing::Elsewhere), at),
-        plan => plan,
-    }
-}
-
-/// Like [`plan_at`]; of a variable that BTF alone describes, it says why there is none.
-pub(super) fn plan_or_why<'a>(
-    view: &View<'a>,
-    place: Place,
-    is_entry: bool,
-    found: &Found<'a>,
-) -> Result<Plan, Missing> {
-    plan_at(view, place, is_entry, found).map_err(|missing| match missing {
-        Missing::OptimizedOut => provenance::unplaced(view, place.object, place.placed, found)
-            .map_or(Missing::OptimizedOut, Missing::Unsupported),
-        missing => missing,
-    })
-}
-
-/// The address after the call to `__fentry__`, if the place is an entry.
-fn later(view: &View<'_>, place: Place) -> Option<u32> {
-    let is_start = place.pc == place.placed.record.entry.get();
-    is_start.then(|| after_fentry(view, place.placed)).flatten()
-}
-
-fn is_at_entry(view: &View<'_>, place: Place) -> bool {
-    functions::root(view, place.placed).record.entry.get() == place.pc
-}
-
 impl<'a> Values<'a> {
     /// A reader with an empty cache.
     pub fn new(view: &'a View<'a>) -> Self {
@@ -98,6 +40,7 @@ impl<'a> Values<'a> {
         let parameters = self.parameters(place);
         let returned = if place.at_return { self.returned(place, None) } else { None };
         let is_entry = !scope.is_empty() && is_at_entry(self.view, place);
+        leave_once(self.view, place, is_entry, &mut scope);
         let mut values = Vec::with_capacity(scope.len() + usize::from(returned.is_some()));
         values.extend(returned);
         for f in &scope {
@@ -182,7 +125,15 @@ impl<'a> Values<'a> {
                 if let Source::Variable(access) = &argument.source
                     && self.view.string(found.name) == access.root.as_bytes()
                 {
-                    *own = Some(found);
+                    // An inner variable hides the outer one of its name, but a parameter that is there again does not.
+                    let is_again = |first: &Found<'_>| found.is_parameter && first.position == found.position;
+                    let is_entry = || is_at_entry(self.view, place);
+                    match own {
+                        Some(first)
+                            if is_again(first)
+                                && !replaces(self.view, place, is_entry(), (first, &found)) => {}
+                        own => *own = Some(found),
+                    }
                 }
             }
         }

@@ -25,6 +25,7 @@ pub mod listing;
 pub mod lookup;
 #[cfg(feature = "cli")]
 pub mod placements;
+mod repeated;
 #[cfg(feature = "cli")]
 pub mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
