@@ -40,16 +40,22 @@ impl From<Missing> for Lowered {
     }
 }
 
-/// The texts of plans that start at a register: they are the same at every address.
+/// The texts of plans that start at a register or a constant: they are the same at every address.
 #[derive(Default)]
 pub(super) struct Known(FxHashMap<Key, Lowered>);
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    register: u8,
+    start: Start,
     distance: Option<i64>,
     in_memory: bool,
     type_id: Option<TypeId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Start {
+    Register(u8),
+    Constant(i64),
 }
 
 impl Known {
@@ -77,12 +83,13 @@ impl Key {
         else {
             return None;
         };
-        let (register, distance) = match ops[..] {
+        let (start, distance) = match ops[..] {
             _ if !pieces.is_empty() => return None,
-            [Op::Register(register)] => (register, None),
-            [Op::Register(register), Op::Add(distance)] => (register, Some(distance)),
+            [Op::Register(register)] => (Start::Register(register), None),
+            [Op::Register(register), Op::Add(distance)] => (Start::Register(register), Some(distance)),
+            [Op::Constant(value)] => (Start::Constant(value), None),
             _ => return None,
         };
-        Some(Self { register, distance, in_memory: *in_memory, type_id: *type_id })
+        Some(Self { start, distance, in_memory: *in_memory, type_id: *type_id })
     }
 }
