@@ -4,6 +4,7 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use super::output::failed;
+use super::several::Several;
 use super::why_not::nothing;
 use crate::error::Result;
 use crate::pattern::Pattern;
@@ -18,10 +19,13 @@ use std::io::Write;
 /// Lists the kprobe blacklist of the kernel or of modules.
 pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let mut outcome = Outcome::Nothing;
-    let mut reasons = vec![];
-    for path in config.indexes()? {
+    let (mut reasons, mut told) = (vec![], vec![]);
+    let files = config.indexes()?;
+    let several = Several::new(config, files.len());
+    for path in files {
         let index = config.open(&path)?;
         let view = &index.view()?;
+        let out = &mut several.below(view, out);
         let release = String::from_utf8_lossy(view.release());
         for scope in scopes(&args.modules, args.all)? {
             let asked = Scope::new(view, &scope);
@@ -38,11 +42,11 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
                 ModuleScope::Kernel => {
                     let others: Vec<_> =
                         blacklist::other_modules(view, &asked).map(String::from_utf8_lossy).collect();
-                    if !others.is_empty() {
-                        note(
-                            config,
-                            &format!("modules add to it once they are loaded: {}", others.join(", ")),
-                        );
+                    let said = format!("modules add to it once they are loaded: {}", others.join(", "));
+                    // Many kernels have the same ones.
+                    if !others.is_empty() && !told.contains(&said) {
+                        note(config, &said);
+                        told.push(said);
                     }
                 }
                 ModuleScope::Module(module) if asked.objects().next().is_none() => {

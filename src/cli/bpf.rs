@@ -3,6 +3,7 @@ use super::args::{Bpf, Offered};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::several::Several;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
@@ -18,14 +19,18 @@ pub fn run(args: &Bpf, config: &Config, out: &mut dyn Write) -> Result<Outcome> 
     let pattern = Pattern::new(args.pattern.as_deref().unwrap_or("*"))?;
     let kinds = kinds(args.kind);
     let (mut outcome, mut near) = (Outcome::Nothing, vec![]);
-    for path in config.indexes()? {
+    let files = config.indexes()?;
+    let mut several = Several::new(config, files.len());
+    for path in files {
         let index = config.open(&path)?;
         let view = &index.view()?;
+        let out = &mut several.below(view, out);
+        let mut any = false;
         let release = String::from_utf8_lossy(view.release());
         for kind in &kinds {
             let found = offers(view, *kind, &pattern);
             for offer in &found {
-                outcome = Outcome::Done;
+                any = true;
                 let written = if config.json { json(&release, offer, out) } else { text(offer, out) };
                 written.map_err(failed)?;
             }
@@ -33,8 +38,16 @@ pub fn run(args: &Bpf, config: &Config, out: &mut dyn Write) -> Result<Outcome> 
                 near.extend(near_to(view, *kind, &pattern)?);
             }
         }
+        match any {
+            true => outcome = Outcome::Done,
+            false => several.lacks(view, None),
+        }
     }
-    if outcome == Outcome::Done { Ok(outcome) } else { nothing(&[missing(&pattern, &mut near)], config) }
+    if outcome == Outcome::Done {
+        several.end(outcome, out)
+    } else {
+        nothing(&[missing(&pattern, &mut near)], config)
+    }
 }
 
 /// What is asked for by this name.

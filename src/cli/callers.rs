@@ -5,6 +5,7 @@ use super::exit::Outcome;
 use super::note;
 use super::output::failed;
 use super::processes;
+use super::several::Several;
 use super::why_not::Reasons;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::callers;
@@ -22,12 +23,16 @@ pub fn run(args: &Callers, config: &Config, out: &mut dyn Write) -> Result<Outco
     let shown = render::Shown { style: Style { color: config.color }, in_full: config.verbose > 0 };
     let mut outcome = Outcome::Nothing;
     let mut reasons = Reasons::new(std::slice::from_ref(&args.spec));
-    for (file, specs) in processes::asked(config, &specs)? {
+    let files = processes::asked(config, &specs)?;
+    let mut several = Several::new(config, files.len());
+    for (file, specs) in files {
         let index = config.open(&file)?;
         let view = &index.view()?;
+        let out = &mut several.below(view, out);
         let release = String::from_utf8_lossy(view.release());
         let found = callees(view, &specs, &args.spec)?;
         if found.is_empty() {
+            several.lacks(view, None);
             reasons.missed(specs, &index);
             continue;
         }
@@ -44,7 +49,7 @@ pub fn run(args: &Callers, config: &Config, out: &mut dyn Write) -> Result<Outco
             .map_err(failed)?;
         }
     }
-    if outcome == Outcome::Nothing { reasons.nothing(config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { reasons.nothing(config) } else { several.end(outcome, out) }
 }
 
 /// The functions that specs name, with who reaches them. `text` is the source of the specs.

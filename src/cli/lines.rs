@@ -5,6 +5,7 @@ use super::exit::Outcome;
 use super::note;
 use super::output::failed;
 use super::processes;
+use super::several::Several;
 use super::source::{Places, Source};
 use super::why_not::Reasons;
 use crate::error::Result;
@@ -25,10 +26,13 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let specs = spec::parse(&args.spec)?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = Reasons::new(std::slice::from_ref(&args.spec));
-    for (file, specs) in processes::asked(config, &specs)? {
+    let files = processes::asked(config, &specs)?;
+    let mut several = Several::new(config, files.len());
+    for (file, specs) in files {
         let asked: Vec<StatementSpec> = specs.iter().map(line_listing::asked).collect::<Result<_>>()?;
         let index = config.open(&file)?;
         let view = &index.view()?;
+        let out = &mut several.below(view, out);
         let release = String::from_utf8_lossy(view.release());
         let places = Places::new(args.source.as_deref(), &release);
         let mut shown = Shown {
@@ -47,10 +51,11 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
         if found {
             outcome = Outcome::Done;
         } else {
+            several.lacks(view, None);
             reasons.missed(specs, &index);
         }
     }
-    if outcome == Outcome::Nothing { reasons.nothing(config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { reasons.nothing(config) } else { several.end(outcome, out) }
 }
 
 /// The listings of one index.

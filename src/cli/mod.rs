@@ -6,6 +6,7 @@ pub mod memory;
 pub mod output;
 pub mod progress;
 pub mod session;
+mod several;
 
 pub mod addr;
 mod aliases;

@@ -8,6 +8,7 @@ use super::find;
 use super::note;
 use super::output::{Held, failed};
 use super::processes;
+use super::several::Several;
 use super::why_not::Reasons;
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
@@ -23,7 +24,7 @@ use crate::query::spec::{Filter, Point, Spec};
 use crate::query::systemtap::alias::{At, Probe};
 use crate::query::value::reader::{Role, State, ValueAt};
 use crate::render::hand_over::{self, Recorder, Tool};
-use crate::render::{aliases as render, json, printable, text, tracepoint};
+use crate::render::{aliases as render, json, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -60,14 +61,19 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let error = Error::new(ErrorKind::Usage, "what a tool takes is about one kernel");
         return Err(error.hint("name it: --kernel RELEASE"));
     }
+    let mut several = Several::new(config, asked.len()).headed_if(format == Format::Text);
     for (path, specs) in asked {
         let index = config.open(&path)?;
         let view = &index.view()?;
+        let out = &mut several.below(view, out);
         let specs = event::told_apart(view, specs);
         if format == Format::Stap {
             match find::listing(view, &specs, false, config, out).map_err(|e| index.named(e))? {
                 Some(_) => outcome = Outcome::Done,
-                None => reasons.missed(specs, &index),
+                None => {
+                    several.lacks(view, None);
+                    reasons.missed(specs, &index);
+                }
             }
             continue;
         }
@@ -75,7 +81,6 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let overlay = laid.map_err(|e| e.at(args.live.as_deref().unwrap_or(&path)))?;
         let wanted = Wanted { running: overlay.as_ref(), ..wanted };
         let mut printer = Printer::new(view, format, text::Style { color: config.color });
-        printer.above = is_one_of_several.then(|| processes::name(view));
         // Placements are of no use without the requested values: hold them back until each argument has been found at
         // one.
         let is_held = !arguments.is_empty() && format != Format::Json;
@@ -106,6 +111,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
         let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
+            several.lacks(view, None);
             reasons.missed(specs.clone(), &index);
         } else if let Some(why) = printer.nothing() {
             reasons.push(why.to_owned());
@@ -123,7 +129,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             note(config, &many);
         }
     }
-    if outcome == Outcome::Nothing { reasons.nothing(config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { reasons.nothing(config) } else { several.end(outcome, out) }
 }
 
 /// Whether the variable exists, readable or not.
@@ -208,8 +214,6 @@ struct Printer<'a> {
     handed_over: Option<hand_over::Writer>,
     /// The alias and point of the last heading.
     named: Option<(String, String)>,
-    /// The name of the kernel, if there are several, to print above the first place.
-    above: Option<String>,
     /// The number of placements written as text.
     placements: usize,
     /// The declarations of those placements, as hashes.
@@ -226,7 +230,6 @@ impl<'a> Printer<'a> {
             heading: None,
             handed_over: None,
             named: None,
-            above: None,
             placements: 0,
             functions: FxHashSet::default(),
         }
@@ -238,14 +241,6 @@ impl<'a> Printer<'a> {
         let (placements, functions) = (self.placements, self.functions.len());
         let s = if functions == 1 { "" } else { "s" };
         (placements > FEW).then(|| format!("{placements} placements of {functions} function{s}"))
-    }
-
-    /// Writes the name of the kernel, once, if there are several.
-    fn above(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
-        match self.above.take() {
-            Some(name) if self.format == Format::Text => writeln!(out, "{}", printable(&name)),
-            _ => Ok(()),
-        }
     }
 
     fn answer(&mut self, answer: &Answer<'_, '_>, out: &mut dyn Write) -> std::io::Result<()> {
@@ -273,7 +268,6 @@ impl<'a> Printer<'a> {
         match self.format {
             Format::Json => json::placement(self.view, &self.release, p, filter, out),
             Format::Text => {
-                self.above(out)?;
                 self.placements += 1;
                 self.functions.insert(FxBuildHasher.hash_one((p.object, p.function, p.file, p.line)));
                 let is_same = |h: &(ObjectId, Vec<u8>, Vec<u8>, u32)| {
@@ -296,10 +290,7 @@ impl<'a> Printer<'a> {
         }
         match self.format {
             Format::Json => tracepoint::json(self.view, &self.release, traced, out),
-            Format::Text => {
-                self.above(out)?;
-                tracepoint::text_of(self.view, traced, self.style, out)
-            }
+            Format::Text => tracepoint::text_of(self.view, traced, self.style, out),
             _ => Ok(()),
         }
     }
@@ -312,7 +303,6 @@ impl<'a> Printer<'a> {
         let Probe { named, filter, place } = probe;
         let above = (named.name.to_owned(), named.point.to_owned());
         if self.format == Format::Text && self.named.as_ref() != Some(&above) {
-            self.above(out)?;
             render::heading(named, self.style, out)?;
             self.named = Some(above);
         }

@@ -3,6 +3,7 @@ use super::args::Tapset;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::several::Several;
 use super::why_not::nothing;
 use crate::error::Result;
 use crate::query::Index;
@@ -26,13 +27,20 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
     let patterns = parsed(args)?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
-    for path in config.indexes()? {
-        match of_index(args, &patterns, &*config.open(&path)?, config, out)? {
+    let files = config.indexes()?;
+    let mut several = Several::new(config, files.len());
+    for path in files {
+        let index = config.open(&path)?;
+        let view = &index.view()?;
+        match of_index(args, &patterns, &index, config, &mut several.below(view, out))? {
             None => outcome = Outcome::Done,
-            Some(missing) => reasons.extend(missing.iter().map(Missing::to_string)),
+            Some(missing) => {
+                several.lacks(view, None);
+                reasons.extend(missing.iter().map(Missing::to_string));
+            }
         }
     }
-    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { several.end(outcome, out) }
 }
 
 /// The patterns.

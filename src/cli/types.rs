@@ -3,7 +3,8 @@ use super::args::Type;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::why_not::nothing;
+use super::several::Several;
+use super::why_not::{nothing, without_names};
 use crate::error::Result;
 use crate::query::explain;
 use crate::query::spec::member_path::{self, Path, Step};
@@ -26,15 +27,18 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     }
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
-    for file in config.indexes()? {
+    let files = config.indexes()?;
+    let mut several = Several::new(config, files.len());
+    for file in files {
         let index = config.open(&file)?;
         let view = &index.view()?;
+        let out = &mut several.below(view, out);
         let release = String::from_utf8_lossy(view.release());
         let asked = Asked { view, release: &release, path: &path, json: config.json };
         let found = lookup::find(view, &path.root);
         let done = if found.is_empty() {
             reasons.push(explain::types::missing(view, &path.root).to_string());
-            continue;
+            Ok(false)
         } else if args.users {
             asked.users(&found, &mut reasons, out)
         } else if path.steps.is_empty() {
@@ -42,11 +46,12 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         } else {
             asked.members(&found, &mut reasons, out)
         };
-        if done.map_err(failed)? {
-            outcome = Outcome::Done;
+        match done.map_err(failed)? {
+            true => outcome = Outcome::Done,
+            false => several.lacks(view, reasons.last().map(|why| without_names(why))),
         }
     }
-    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { several.end(outcome, out) }
 }
 
 /// A query of one index. Its methods return whether anything matched.

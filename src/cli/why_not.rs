@@ -8,7 +8,6 @@ use crate::pattern;
 use crate::query::spec::Spec;
 use crate::query::systemtap::alias::missing;
 use crate::query::{Index, explain as query};
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Why a command found nothing in some kernels. Similar names are looked for only if all others have nothing either: that
@@ -54,14 +53,26 @@ impl<'t> Reasons<'t> {
 /// Ends a command that found nothing: prints the reasons on stderr, with `--json` as one JSON object. What several kernels
 /// say is said once.
 pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
-    let mut known = FxHashSet::default();
-    let reasons: Vec<&str> =
-        reasons.iter().map(String::as_str).filter(|reason| known.insert(*reason)).collect();
+    let mut told: Vec<&str> = vec![];
+    for reason in reasons {
+        // Kernels have different names that are near.
+        match told.iter_mut().find(|known| without_names(known) == without_names(reason)) {
+            Some(known) if known.len() < reason.len() => *known = reason,
+            Some(_) => {}
+            None => told.push(reason),
+        }
+    }
+    let reasons = told;
     if config.json && !reasons.is_empty() {
         return Err(Error::new(ErrorKind::NoMatch, reasons.join("; ")));
     }
     reasons.iter().for_each(|reason| note(config, reason));
     Ok(Outcome::Nothing)
+}
+
+/// A reason without the names that are near.
+pub fn without_names(reason: &str) -> &str {
+    reason.split_once("; did you mean ").map_or(reason, |(reason, _)| reason)
 }
 
 /// Why nothing in this index matched, if known, or which names are similar. `texts` are the sources of the specs.

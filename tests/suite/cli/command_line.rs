@@ -219,10 +219,20 @@ fn several_kernels() {
     let run = run_in(db.path(), ["find", "lookup", "--kernel", "*"]);
     let named = format!("probeidx: kernel {RELEASE}:\nprobeidx: kernel 6.2.0-other:\n");
     assert_eq!((run.code, run.out, run.err), (0, one.repeat(2), named));
-    let place = run_in(db.path(), ["--kernel", RELEASE, "resolve", "lookup"]).found();
-    let places = run_in(db.path(), ["--kernel", "*", "resolve", "lookup"]).found();
-    assert_eq!(places, format!("kernel {RELEASE}\n{place}kernel 6.2.0-other\n{place}"));
+    for asked in [
+        &["resolve", "lookup"][..],
+        &["lines", "lookup"],
+        &["callers", "lookup"],
+        &["type", "struct request"],
+    ] {
+        let one = run_in(db.path(), [&["--kernel", RELEASE], asked].concat()).found();
+        let both = run_in(db.path(), [&["--kernel", "*"], asked].concat()).found();
+        assert_eq!(both, format!("kernel {RELEASE}\n{one}kernel 6.2.0-other\n{one}"));
+    }
     // Only one of them has the module.
+    let run = run_in(db.path(), ["--kernel", "*", "resolve", "gamma_calls"]);
+    assert!(run.code == 0 && run.out.starts_with(&format!("kernel {RELEASE}\n")), "{run:?}");
+    assert_eq!(run.err, "probeidx: nothing in kernel 6.2.0-other\n");
     let gamma = probeidx(&["find", "gamma_calls"]).found();
     assert_eq!(run_in(db.path(), ["--kernel", "*", "-q", "find", "gamma_calls"]).found(), gamma);
     let out = run_in(db.path(), ["--kernel", "6*", "--json", "find", "lookup"]).found();
