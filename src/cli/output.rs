@@ -81,6 +81,13 @@ impl Write for Held<'_> {
         self.out.write(bytes)
     }
 
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.waiting {
+            None => self.out.write_all(bytes),
+            Some(_) => self.write(bytes).and_then(|written| self.out.write_all(&bytes[written..])),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -75,12 +75,26 @@ pub struct Below<'o> {
     name: Option<String>,
 }
 
+impl Below<'_> {
+    #[cold]
+    fn head(&mut self) -> io::Result<()> {
+        self.name.take().map_or(Ok(()), |name| writeln!(self.out, "{}", printable(&name)))
+    }
+}
+
 impl Write for Below<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(name) = self.name.take_if(|_| !bytes.is_empty()) {
-            writeln!(self.out, "{}", printable(&name))?;
+        if self.name.is_some() && !bytes.is_empty() {
+            self.head()?;
         }
         self.out.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.name.is_some() && !bytes.is_empty() {
+            self.head()?;
+        }
+        self.out.write_all(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

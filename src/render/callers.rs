@@ -1,7 +1,7 @@
 //! Formats who reaches a function: a summary and a line per caller; or JSON Lines.
 use super::json::Hex;
 use super::text::Style;
-use super::{lossy, printable_bytes as printable};
+use super::{lossy, printable_bytes as printable, put_json_line};
 use crate::query::callers::{Callee, Caller, Counts, Kind, Site};
 use crate::query::index::user_object;
 use crate::query::verdict::reason::Reason;
@@ -197,11 +197,7 @@ pub struct At {
 
 /// Writes each caller as a line of JSON.
 pub fn json(view: &View<'_>, kernel: &str, callee: &Callee<'_>, out: &mut dyn Write) -> Result<()> {
-    for line in lines(view, kernel, callee) {
-        serde_json::to_writer(&mut *out, &line)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    lines(view, kernel, callee).into_iter().try_for_each(|line| put_json_line(&line, out))
 }
 
 /// The callers, as JSON has them.

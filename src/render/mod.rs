@@ -36,6 +36,16 @@ pub(crate) fn json_of(answer: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(answer).unwrap_or_default()
 }
 
+/// Writes an answer as a line of JSON, at once: writers pass on each piece through several layers.
+pub(crate) fn put_json_line(
+    answer: &impl serde::Serialize,
+    out: &mut dyn std::io::Write,
+) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    out.write_all(&line)
+}
+
 /// Escapes everything that could move the cursor, break the line or change the direction of text: names come from
 /// untrusted files.
 pub fn printable(text: &str) -> Cow<'_, str> {

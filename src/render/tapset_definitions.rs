@@ -1,5 +1,5 @@
 //! Formats tapset definitions: a line for each, one in full, as JSON.
-use super::printable;
+use super::{printable, put_json_line};
 use crate::tapset::ast::{Alias, Function, Point, Statement};
 use crate::tapset::{Definitions, Macro, Place};
 use serde::Serialize;
@@ -139,7 +139,7 @@ pub fn alias_json(
         all.map(|(name, value)| Assignment { name, value: value.to_string(), line: value.place.line })
             .collect()
     }
-    line(
+    put_json_line(
         &JsonAlias {
             kernel,
             alias: alias.names.iter().map(Point::to_string).collect(),
@@ -201,7 +201,7 @@ pub fn function_json(
         name: &parameter.name,
         of: inferred.get(i).unwrap_or(&parameter.declared).to_string(),
     });
-    line(
+    put_json_line(
         &JsonFunction {
             kernel,
             function: &function.name,
@@ -246,14 +246,9 @@ pub fn macro_json(
 ) -> Result<()> {
     let parameters = of.parameters.iter().map(|parameter| &**parameter).collect();
     let (file, number) = (file(definitions, of.place), of.place.line);
-    line(&JsonMacro { kernel, name, parameters, body: of.text(), file, line: number }, out)
+    put_json_line(&JsonMacro { kernel, name, parameters, body: of.text(), file, line: number }, out)
 }
 
 fn file(definitions: &Definitions<'_>, place: Place) -> String {
     definitions.path(place.file).to_string_lossy().into_owned()
-}
-
-fn line(value: &impl Serialize, out: &mut dyn Write) -> Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)
 }

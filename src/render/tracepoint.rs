@@ -1,7 +1,7 @@
 //! Formats tracepoints as text, JSON and definitions for `dynamic_events`.
 use super::json::{Hex, Map, Variable};
 use super::text::Style;
-use super::{lossy as text, printable, printable_bytes};
+use super::{lossy as text, printable, printable_bytes, put_json_line};
 use crate::query::index::symbols;
 use crate::query::resolve::tracepoint::Tracepoint;
 use crate::query::resolve::tracepoint_values::TracepointValues;
@@ -101,8 +101,7 @@ impl Field {
 
 /// Writes a tracepoint as one line.
 pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<()> {
-    serde_json::to_writer(&mut *out, &self::object(view, kernel, traced))?;
-    out.write_all(b"\n")
+    put_json_line(&self::object(view, kernel, traced), out)
 }
 
 /// A tracepoint as an object.

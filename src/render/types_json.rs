@@ -1,5 +1,5 @@
 //! Types as JSON Lines.
-use super::{lossy as text, types as plain};
+use super::{lossy as text, put_json_line, types as plain};
 use crate::query::types::c_declaration;
 use crate::query::types::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
 use crate::query::types::member::{Move, Walked};
@@ -237,7 +237,7 @@ fn kind(kind: TypeKind) -> &'static str {
 
 /// Writes a type as one line. `objects` are those that use this definition, if the name has several.
 pub fn layout(kernel: &str, layout: &Layout<'_>, objects: &[String], out: &mut dyn Write) -> Result<()> {
-    line_of(&layout_object(kernel, layout, objects), out)
+    put_json_line(&layout_object(kernel, layout, objects), out)
 }
 
 /// A type as an object; `objects` as for [`layout`].
@@ -316,7 +316,7 @@ pub fn member(
     walked: &Walked,
     out: &mut dyn Write,
 ) -> Result<()> {
-    line_of(&member_object(view, kernel, path, root, walked), out)
+    put_json_line(&member_object(view, kernel, path, root, walked), out)
 }
 
 /// A member at the end of a path, as an object.
@@ -348,7 +348,7 @@ pub fn member_object<'k>(
 
 /// Writes a function that takes or returns the type as one line.
 pub fn user(view: &View<'_>, kernel: &str, name: &str, user: &User<'_>, out: &mut dyn Write) -> Result<()> {
-    line_of(&user_object(view, kernel, name, user), out)
+    put_json_line(&user_object(view, kernel, name, user), out)
 }
 
 /// A function that takes or returns the type, as an object.
@@ -369,9 +369,4 @@ pub fn user_object<'k>(
         objects: user.objects.iter().map(|o| module(plain::object(view, *o))).collect(),
         uses: user.uses.iter().map(|(n, depth)| Use { position: position(*n), depth: *depth }).collect(),
     }
-}
-
-fn line_of(object: &impl Serialize, out: &mut dyn Write) -> Result<()> {
-    serde_json::to_writer(&mut *out, object)?;
-    out.write_all(b"\n")
 }

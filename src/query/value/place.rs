@@ -58,19 +58,22 @@ pub(super) fn plan_or_why<'a>(
 /// has `flags` of `kmalloc_array` in its register first, and then as the constant that all callers pass. What is left is the
 /// first that can be read.
 pub(super) fn leave_once<'a>(view: &View<'a>, place: Place, is_entry: bool, scope: &mut Vec<Found<'a>>) {
-    let mut at = 0;
+    let mut at = 1;
     while at < scope.len() {
-        let found = scope[at];
-        let is_same = |other: &Found<'_>| other.position == found.position;
-        let before = if found.is_parameter { scope[..at].iter().position(is_same) } else { None };
-        match before {
-            Some(before) => {
-                let (first, again) = (scope[before], scope.remove(at));
-                if replaces(view, place, is_entry, (&first, &again)) {
-                    scope[before] = again;
-                }
-            }
+        let (known, rest) = scope.split_at_mut(at);
+        let again = &rest[0];
+        let first = match again.is_parameter {
+            true => known.iter_mut().find(|first| first.position == again.position),
+            false => None,
+        };
+        match first {
             None => at += 1,
+            Some(first) => {
+                if replaces(view, place, is_entry, (first, again)) {
+                    *first = *again;
+                }
+                scope.remove(at);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@ mod coverage;
 mod refused;
 mod variable;
 
-use super::{kprobe_events, lossy as text};
+use super::{kprobe_events, lossy as text, put_json_line};
 use crate::query::index::{symbols, user_object};
 use crate::query::resolve::defined::Defined;
 use crate::query::resolve::placement::{self, Placement};
@@ -315,8 +315,7 @@ pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn W
         defined_at: found.defined,
         why: found.why.as_deref(),
     };
-    serde_json::to_writer(&mut *out, &object)?;
-    out.write_all(b"\n")
+    put_json_line(&object, out)
 }
 
 /// Writes a placement as one line.
@@ -327,8 +326,7 @@ pub fn placement(
     filter: Filter,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, &object(view, kernel, placement, filter))?;
-    out.write_all(b"\n")
+    put_json_line(&object(view, kernel, placement, filter), out)
 }
 
 /// A placement as an object.

@@ -2,7 +2,7 @@
 use super::Hex;
 use crate::query::verdict::blacklist::Refused;
 use crate::query::verdict::reason::Reason;
-use crate::render::{lossy as text, words};
+use crate::render::{lossy as text, put_json_line, words};
 use serde::Serialize;
 use std::io::Write;
 
@@ -30,8 +30,7 @@ pub struct RefusedRange {
 
 /// Writes a range of the kernel's blacklist as one line.
 pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, &refused_range(kernel, range))?;
-    out.write_all(b"\n")
+    put_json_line(&refused_range(kernel, range), out)
 }
 
 /// A range of the kernel's blacklist.

@@ -69,7 +69,11 @@ fn a_parameter_is_there_once() {
         let arguments: Vec<_> = arguments.iter().map(|text| argument::parse(text).unwrap()).collect();
         let wanted = Wanted { locals: true, arguments: &arguments, ..Wanted::default() };
         let point = spec::parse("twice").unwrap();
-        resolve::resolve(&view, &point[0], wanted, |place, _| Ok(each(&place))).unwrap();
+        let found = resolve::resolve(&view, &point[0], wanted, |place, _| {
+            each(&place);
+            Ok(())
+        });
+        found.unwrap();
     };
     let values = |arguments: &[&str]| {
         let mut found = vec![];
