@@ -73,19 +73,16 @@ impl<'o> Held<'o> {
 
 impl Write for Held<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(waiting) = self.waiting.as_mut().filter(|w| w.len() + bytes.len() <= Self::MOST) {
-            waiting.extend_from_slice(bytes);
-            return Ok(bytes.len());
-        }
-        self.release()?;
-        self.out.write(bytes)
+        self.write_all(bytes).map(|()| bytes.len())
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self.waiting {
-            None => self.out.write_all(bytes),
-            Some(_) => self.write(bytes).and_then(|written| self.out.write_all(&bytes[written..])),
+        if let Some(waiting) = self.waiting.as_mut().filter(|w| w.len() + bytes.len() <= Self::MOST) {
+            waiting.extend_from_slice(bytes);
+            return Ok(());
         }
+        self.release()?;
+        self.out.write_all(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
