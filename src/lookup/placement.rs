@@ -123,7 +123,8 @@ impl<'a> Placement<'a> {
     }
 
     /// The variables in scope, outer blocks before inner ones, in the order of the debug information; at an entry,
-    /// those of the outermost block.
+    /// those of the outermost block. A parameter that the debug information has again, behind the local variables, is there once,
+    /// as its first entry says.
     pub fn variables(&self) -> VariablesAt<'a> {
         VariablesAt::new(*self)
     }

@@ -77,12 +77,14 @@ pub enum Unfetchable {
 pub struct VariablesAt<'a> {
     at: Placement<'a>,
     scope: InScope<'a>,
+    /// A bit for each of the function's first 64 variables that is a parameter and was there.
+    passed: u64,
 }
 
 impl<'a> VariablesAt<'a> {
     pub(super) fn new(at: Placement<'a>) -> Self {
         let super::Address { pc, .. } = at.at();
-        Self { at, scope: in_scope(at.lookup.view(), at.placed, pc) }
+        Self { at, scope: in_scope(at.lookup.view(), at.placed, pc), passed: 0 }
     }
 }
 
@@ -90,7 +92,16 @@ impl<'a> Iterator for VariablesAt<'a> {
     type Item = Variable<'a>;
 
     fn next(&mut self) -> Option<Variable<'a>> {
-        let found = self.scope.next()?;
-        Some(Variable { at: self.at, found })
+        loop {
+            let found = self.scope.next()?;
+            if found.is_parameter {
+                let bit = 1u64.checked_shl(found.position).unwrap_or(0);
+                if self.passed & bit != 0 {
+                    continue;
+                }
+                self.passed |= bit;
+            }
+            return Some(Variable { at: self.at, found });
+        }
     }
 }

@@ -3,6 +3,7 @@ use crate::hostile::dwarf::{index as index_module, victim};
 use crate::support::raw::Raw;
 use gimli::constants::*;
 use probeidx::answer::Placement;
+use probeidx::lookup::Lookup;
 use probeidx::query::resolve::placement::Wanted;
 use probeidx::query::spec::argument;
 use probeidx::query::value::parameter_list::ParameterList;
@@ -98,6 +99,11 @@ fn a_parameter_is_there_once() {
         })
         .unwrap();
     });
+    let lookup = Lookup::new(index.view());
+    let names: Vec<_> = lookup.functions(b"twice").flat_map(|f| f.placements()).collect();
+    let names = names.iter().flat_map(|place| place.variables()).map(|v| v.name());
+    assert_eq!(names.collect::<Vec<_>>(), [&b"p"[..], b"q", b"v"]);
+
     let listed = |number, name: &str, location: &str| (number, name.to_owned(), location.to_owned());
     assert_eq!(found, [listed(1, "p", "%di"), listed(2, "q", "\\7")]);
 }
