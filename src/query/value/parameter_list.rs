@@ -80,39 +80,17 @@ impl<'a> ParameterList<'a> {
     ) -> Result<()> {
         let (view, Place { object, placed, pc, .. }) = (self.view, place);
         let Some(all) = self.variables_of(placed) else { return Ok(()) };
-        let mut due = all.iter().filter(|variable| is_named_parameter(variable)).count();
-        if due == 0 {
-            return Ok(());
-        }
-        let is_entry = entry != EntryOf::None;
         let mut scope = std::mem::take(&mut self.scope);
         scope.clear();
-        for found in in_scope_of(view, placed, pc, Rc::clone(&all)).filter(|found| found.is_parameter) {
-            // One that the debug information has again is as `leave_once` says.
-            let known = scope.iter_mut().find(|(known, _)| known.position == found.position);
-            if known.as_ref().is_some_and(|(_, plan)| plan.is_ok()) {
-                continue;
-            }
-            let plan = plan_or_why(view, place, is_entry, &found);
-            due -= usize::from(plan.is_ok());
-            match known {
-                Some(known) if plan.is_ok() => *known = (found, plan),
-                Some(_) => {}
-                None => scope.push((found, plan)),
-            }
-            // What follows, mostly local variables, tells nothing of them.
-            if due == 0 {
-                break;
-            }
-        }
+        parameters_in_scope(view, place, entry != EntryOf::None, &all, &mut scope);
         let parameters = match entry {
-            EntryOf::Function => {
+            EntryOf::Function if !scope.is_empty() => {
                 let location = |at| {
                     scope.iter().find(|(found, _)| found.position == at).map(|(found, _)| found.location)
                 };
                 calling_convention::parameters_of(view, placed, all.iter().copied(), location)
             }
-            EntryOf::Holder | EntryOf::None => vec![],
+            _ => vec![],
         };
         for (found, plan) in scope.drain(..) {
             let type_name = match found.type_id {
@@ -153,7 +131,35 @@ impl<'a> ParameterList<'a> {
     }
 }
 
-/// Whether it is a parameter that can be in scope.
-fn is_named_parameter(variable: &Variable) -> bool {
-    variable.parameter && variable.name != StrId::new(0)
+/// Adds each parameter in scope once, with how it is read: see [`leave_once`](super::place::leave_once).
+fn parameters_in_scope<'a>(
+    view: &View<'a>,
+    place: Place,
+    is_entry: bool,
+    all: &Rc<[Variable]>,
+    scope: &mut Vec<(Found<'a>, Result<Plan, Missing>)>,
+) {
+    let can_be = |variable: &&Variable| variable.parameter && variable.name != StrId::new(0);
+    let mut due = all.iter().filter(can_be).count();
+    if due == 0 {
+        return;
+    }
+    for found in in_scope_of(view, place.placed, place.pc, Rc::clone(all)).filter(|found| found.is_parameter)
+    {
+        let known = scope.iter_mut().find(|(known, _)| known.position == found.position);
+        if known.as_ref().is_some_and(|(_, plan)| plan.is_ok()) {
+            continue;
+        }
+        let plan = plan_or_why(view, place, is_entry, &found);
+        due -= usize::from(plan.is_ok());
+        match known {
+            Some(known) if plan.is_ok() => *known = (found, plan),
+            Some(_) => {}
+            None => scope.push((found, plan)),
+        }
+        // What follows, mostly local variables, tells nothing of them.
+        if due == 0 {
+            break;
+        }
+    }
 }
