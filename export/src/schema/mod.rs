@@ -129,9 +129,14 @@ pub enum Stored {
 impl Schema {
     /// Rows of a group: a name is found in one of them, engines give each group to a processor, and texts are written once in
     /// each. Of 6.1, groups of 65,536 rows take a tenth more; but of all kernels at once one name is asked for, and DuckDB
-    /// reads the whole group.
+    /// reads the whole group, and of all groups what is in them: of the six million facts of 11 kernels' placements, groups of
+    /// 81,920 rows take half of the time that those of 20,480 take.
     pub fn group_rows(&self) -> usize {
-        if self.is_partitioned { 256 << 10 } else { 20 << 10 }
+        match self.table {
+            _ if self.is_partitioned => 256 << 10,
+            Table::PlacementsSince => 80 << 10,
+            _ => 20 << 10,
+        }
     }
 
     /// How a column of it is written.
