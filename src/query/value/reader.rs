@@ -127,11 +127,11 @@ impl<'a> Values<'a> {
                 {
                     // An inner variable hides the outer one of its name, but a parameter that is there again does not.
                     let is_again = |first: &Found<'_>| found.is_parameter && first.position == found.position;
-                    let is_entry = || is_at_entry(self.view, place);
+                    let replaces = |first: &Found<'a>| {
+                        replaces(self.view, place, is_at_entry(self.view, place), (first, &found))
+                    };
                     match own {
-                        Some(first)
-                            if is_again(first)
-                                && !replaces(self.view, place, is_entry(), (first, &found)) => {}
+                        Some(first) if is_again(first) && !replaces(first) => {}
                         own => *own = Some(found),
                     }
                 }
