@@ -7,7 +7,7 @@ use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::side_by_side;
-use crate::query::history::{Asked, Families, Grouping, History, Subject, facts, is_told};
+use crate::query::history::{Asked, Chains, Families, Grouping, History, Subject, facts, is_told};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::query::index::release::Release;
 use crate::query::types::lookup;
@@ -70,23 +70,31 @@ fn histories<'s>(
     subjects: &[&'s Subject],
     indexes: &[Arc<Index>],
 ) -> Result<Vec<(&'s Subject, Vec<History>)>> {
-    let found = side_by_side(indexes, |index| {
-        let view = index.view()?;
-        let of_each = subjects.iter().map(|subject| {
-            let found = facts(&view, subject)?;
-            Ok(Some(found).filter(|found| !found.is_empty() || is_told(&view, subject)))
+    let views = indexes.iter().map(|index| index.view()).collect::<Result<Vec<_>>>()?;
+    let chains = Chains::of(&views);
+    let asked: Vec<Vec<usize>> = subjects.iter().map(|subject| chains.asked(subject)).collect();
+    let kernels: Vec<usize> = (0..views.len()).collect();
+    let found = side_by_side(&kernels, |kernel| {
+        let (index, view) = (&indexes[*kernel], &views[*kernel]);
+        let of_each = subjects.iter().zip(&asked).map(|(subject, asked)| {
+            if asked[*kernel] != *kernel {
+                return Ok(None);
+            }
+            let found = facts(view, subject)?;
+            Ok(Some(found).filter(|found| !found.is_empty() || is_told(view, subject)))
         });
         of_each.collect::<Result<Vec<_>>>().map_err(|e| index.named(e))
     });
-    let mut groupings = vec![Grouping::default(); subjects.len()];
-    for found in found {
-        groupings.iter_mut().zip(found?).for_each(|(grouping, found)| match found {
-            Some(facts) => grouping.add(&facts),
+    let found = found.into_iter().collect::<Result<Vec<_>>>()?;
+    let histories = asked.iter().enumerate().map(|(subject, asked)| {
+        let mut grouping = Grouping::default();
+        asked.iter().for_each(|kernel| match &found[*kernel][subject] {
+            Some(facts) => grouping.add(facts),
             None => grouping.add_unknown(),
         });
-    }
-    let finished = groupings.into_iter().map(Grouping::finish);
-    Ok(subjects.iter().copied().zip(finished).filter(|(_, found)| !found.is_empty()).collect())
+        grouping.finish()
+    });
+    Ok(subjects.iter().copied().zip(histories).filter(|(_, found)| !found.is_empty()).collect())
 }
 
 /// The kernels after a release, with the last ones before that.

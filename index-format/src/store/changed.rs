@@ -7,11 +7,16 @@
 //! tracepoints   the same
 //! ```
 //!
+//! With 2 records, a `U32` with the length of a filter comes first, and the filter: see [`differing`](super::differing).
+//!
 //! What a name has is equal in both kernels unless it is listed, so that kernels further apart differ at most in what is
 //! listed between them.
+use super::differing::{self, Kind};
 use super::segment::{Part, Segment};
 use crate::id::StrId;
 use crate::varint::{Reader, put};
+use zerocopy::byteorder::little_endian::U32;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// The names, each list ascending by shared number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,10 +61,29 @@ impl Changed {
     }
 }
 
-impl Segment<'_> {
+/// The bytes of [`Part::Changed`] with a filter before the lists. It has two records then.
+pub fn with_filter(filter: &[u8], changed: &Changed) -> Vec<u8> {
+    [U32::new(filter.len() as u32).as_bytes(), filter, &changed.to_bytes()].concat()
+}
+
+impl<'a> Segment<'a> {
     /// What differs from the kernel before; `None` if that is not known.
     pub fn changed(&self) -> Option<Changed> {
-        (self.entry(Part::Changed).records.get() == 1).then(|| Changed::read(self.part(Part::Changed)))?
+        match self.entry(Part::Changed).records.get() {
+            1 => Changed::read(self.part(Part::Changed)),
+            _ => Changed::read(self.filter()?.1),
+        }
+    }
+    /// Whether anything of a name may differ from the kernel before, as far as that is known. Cost: a look-up.
+    pub fn may_differ(&self, kind: Kind, name: &[u8]) -> bool {
+        self.filter().is_none_or(|(filter, _)| differing::has(filter, kind, name))
+    }
+    /// The filter, and the lists behind it.
+    fn filter(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let bytes = self.part(Part::Changed);
+        let bytes = Some(bytes).filter(|_| self.entry(Part::Changed).records.get() == 2)?;
+        let (length, rest) = U32::ref_from_prefix(bytes).ok()?;
+        rest.split_at_checked(length.get() as usize)
     }
 }
 

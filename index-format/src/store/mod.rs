@@ -52,10 +52,12 @@
 //! makes them one table (`flat`), in which a search costs a tenth.
 //!
 //! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`]. Which
-//! names differ from the kernel before was found when a kernel was added: see [`changed`].
+//! names differ from the kernel before was found when a kernel was added: see [`changed`], and [`differing`] for what a history
+//! tells beyond a comparison.
 mod assembled;
 pub mod changed;
 pub mod common;
+pub mod differing;
 mod flat;
 mod found;
 pub mod kernel;

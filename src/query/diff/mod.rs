@@ -23,6 +23,7 @@ use crate::pattern::Pattern;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId, TypeId};
 use probeidx_format::store::changed::Changed;
+use probeidx_format::store::differing;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -268,11 +269,13 @@ pub fn compare<'a, E>(
 
 /// The names of what differs between a kernel of a store and the one whose segment is before it, for
 /// [`Part::Changed`](probeidx_format::store::Part::Changed): all of which a comparison may find something, between these
-/// two or between any of which one is at or below the first and one at or above the second. `None` if the two have too
-/// little in common. Cost: that of [`compare`].
-pub fn changed(views: [&View<'_>; 2]) -> Option<Changed> {
+/// two or between any of which one is at or below the first and one at or above the second; and the
+/// [filter](probeidx_format::store::differing) of those of which a history may tell something else, unless that is of all. `None`
+/// if the two have too little in common. Cost: that of [`compare`].
+pub fn changed(views: [&View<'_>; 2]) -> Option<(Changed, Option<Vec<u8>>)> {
     let asked = Asked::parse("*").ok()?;
     let touched = Touched::by_rows(views, touched::MOST_ONCE)?;
+    let filter = touched.told(views).map(|names| differing::filter(names.into_iter()));
     let tracepoints = touched.tracepoints().to_vec();
     let (mut functions, mut types) = (vec![], vec![]);
     let both = Both { is_strict: true, ..Both::new(views, &asked) };
@@ -292,11 +295,12 @@ pub fn changed(views: [&View<'_>; 2]) -> Option<Changed> {
         found.dedup();
         Some(found)
     };
-    Some(Changed {
+    let changed = Changed {
         functions: numbers(&mut functions.iter().map(String::as_bytes))?,
         types: numbers(&mut types.iter().map(String::as_bytes))?,
         tracepoints: numbers(&mut tracepoints.into_iter())?,
-    })
+    };
+    Some((changed, filter))
 }
 
 fn left_out(views: [&View<'_>; 2], asked: &Asked) -> Vec<String> {

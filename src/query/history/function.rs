@@ -9,6 +9,7 @@ use crate::query::index::symbols;
 use crate::query::spec::{FunctionSpec, ModuleScope};
 use crate::query::types::c_declaration::Prototype;
 use crate::query::value::State;
+use crate::query::value::fetch_arg::without_addresses;
 use crate::query::value::place::Place;
 use crate::query::value::reader::Values;
 use crate::query::verdict::{Judge, Verdicts, coverage};
@@ -225,7 +226,7 @@ impl Reader<'_, '_> {
                 let state = v.state.name().to_owned();
                 let location = match (v.state, v.location) {
                     (State::Readable | State::Constant, Some(location)) => location,
-                    (State::Unsupported, Some(why)) => format!("{state}: {why}"),
+                    (State::Unsupported, Some(why)) => format!("{state}: {}", without_addresses(&why)),
                     _ => state,
                 };
                 (v.name, location)

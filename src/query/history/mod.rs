@@ -1,8 +1,9 @@
 //! What many kernels have of a name: which facts differ, and which kernels have each.
 //!
-//! [`facts`] reads one kernel; [`Grouping`] joins the equal facts of many. Between the two there may be a store that has
-//! the facts already.
+//! [`facts`] reads one kernel; [`Grouping`] joins the equal facts of many. Of a store, [`Chains`] tells which kernels need not be
+//! read, as what another one has is all the same in them.
 mod alias;
+mod chain;
 mod fact;
 mod families;
 mod function;
@@ -13,6 +14,7 @@ mod member;
 mod subject;
 mod tracepoint;
 
+pub use chain::Chains;
 pub use fact::{About, Field, Value, What};
 pub use families::{Families, Run};
 pub use grouping::{Fact, Grouping, History};

@@ -19,6 +19,9 @@ const DEEPEST: usize = 13;
 /// The limit on an event record without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107;
 /// earlier kernels do not check).
 const LARGEST_RECORD: u32 = 3072;
+/// Before and behind an address in a reason.
+const ADDRESS: &str = "the address 0x";
+const MOVES: &str = ", which moves with the kernel";
 
 /// `DW_ATE_signed`, `DW_ATE_signed_char`
 const SIGNED: [u8; 2] = [5, 6];
@@ -172,7 +175,7 @@ impl Target<'_> {
 
     /// `@SYMBOL+offset`, which implies a read; and the number of steps that it covers.
     fn symbol(&self, address: u64, mut steps: impl Iterator<Item = Op>) -> Result<(String, usize), String> {
-        let moved = || format!("the address {address:#x}, which moves with the kernel");
+        let moved = || format!("{ADDRESS}{address:x}{MOVES}");
         let (distance, read, taken) = match steps.next() {
             Some(Op::Add(distance)) => (distance, steps.next(), 2),
             read => (0, read, 1),
@@ -437,6 +440,13 @@ pub fn check_record(before: &mut u32, fetch: &str) -> Result<(), String> {
     }
     *before = size;
     Ok(())
+}
+
+/// A reason without the addresses in it, which each build has otherwise.
+pub fn without_addresses(why: &str) -> Cow<'_, str> {
+    let Some((before, rest)) = why.split_once(ADDRESS) else { return why.into() };
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    format!("{before}an address{}", without_addresses(rest)).into()
 }
 
 /// The default name of an argument: that of the last member, else of the variable.

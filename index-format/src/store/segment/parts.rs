@@ -111,7 +111,7 @@ parts! {
     Runs = "runs",
     /// A [`SpaceRecord`](crate::store::levels::SpaceRecord) for each [`Space`](super::Space).
     RunPlaces = "run_places",
-    /// The names of what differs from the kernel before, with a record of 1 if that is known: see
+    /// The names of what differs from the kernel before, with 1 or 2 records if that is known: see
     /// [`changed`](crate::store::changed).
     Changed = "changed",
 }

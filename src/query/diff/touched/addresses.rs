@@ -20,11 +20,19 @@ use std::ops::Range;
 /// How far before a site an entry may be whose probe goes there: behind an `endbr64`.
 const SHIFT: u32 = 4;
 
-/// Functions on whose entries verdicts may differ, or whose names other symbols have. `None` if vmlinux has other sections.
-/// Cost: linear in what only one kernel has, and a search for each place in code.
-pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) -> Option<()> {
+/// Addresses of an object of one kernel around which something is not the same.
+#[derive(Clone, Debug)]
+pub struct Window {
+    pub which: Which,
+    pub object: ObjectId,
+    pub pcs: Range<u32>,
+}
+
+/// Functions on whose entries verdicts may differ, or whose names other symbols have; returns the windows in which they are.
+/// `None` if vmlinux has other sections. Cost: linear in what only one kernel has, and a search for each place in code.
+pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) -> Option<Vec<Window>> {
     let symbols = both.common(Space::Symbols);
-    let mut found = Found { both, names };
+    let mut found = Found { both, names, windows: vec![] };
     found.sections()?;
     found.by_name(&symbols);
     for which in Which::BOTH {
@@ -35,12 +43,13 @@ pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) -> Option<()> {
     found.order_of_names();
     found.core(&symbols);
     found.refused(&symbols);
-    Some(())
+    Some(found.windows)
 }
 
 struct Found<'a, 'n> {
     both: &'n Both<'a>,
     names: &'n mut Names<'a>,
+    windows: Vec<Window>,
 }
 
 /// The symbols of a name that only one kernel has.
@@ -79,6 +88,7 @@ impl<'a> Found<'a, '_> {
         for range in near.iter().take_while(|r| r.start.get() < window.end) {
             self.function_of(view, range.place);
         }
+        self.windows.push(Window { which, object, pcs: window });
     }
     /// Symbols with this name and a suffix, which the kernel judges by the symbol of the name.
     fn with_suffixes(&mut self, name: &'a [u8]) {
@@ -236,6 +246,7 @@ impl<'a> Found<'a, '_> {
     }
     /// Functions with an entry at these addresses, but for where that was asked before.
     fn entries(&mut self, which: Which, object: ObjectId, window: Range<u32>, done: &mut Done) {
+        self.windows.push(Window { which, object, pcs: window.clone() });
         if done.object == Some(object) && done.free.start <= window.start && window.end <= done.free.end {
             return;
         }
@@ -352,18 +363,19 @@ struct Done {
 }
 
 /// The objects of ascending positions of a table.
-struct Objects<'a> {
+pub struct Objects<'a> {
     view: &'a View<'a>,
     first: fn(&ObjectRecord) -> u32,
     last: (ObjectId, Range<u32>),
 }
 
 impl<'a> Objects<'a> {
-    fn new(view: &'a View<'a>, first: fn(&ObjectRecord) -> u32) -> Self {
+    /// None yet.
+    pub fn new(view: &'a View<'a>, first: fn(&ObjectRecord) -> u32) -> Self {
         Self { view, first, last: (ObjectId::new(0), 0..0) }
     }
     /// The object of a position, and all its positions. Cost: nothing if it is that of the last one.
-    fn of(&mut self, at: u32) -> (ObjectId, Range<u32>) {
+    pub fn of(&mut self, at: u32) -> (ObjectId, Range<u32>) {
         if !self.last.1.contains(&at) {
             let objects = self.view.objects;
             let after = objects.partition_point(|o| (self.first)(o) <= at);

@@ -9,19 +9,23 @@
 //! * `layouts`: types and members.
 //! * `placements`: where functions have code.
 //! * `addresses`: symbols, sites, code and the blacklist, on which verdicts depend.
+//! * `told`: what a history tells, which is more.
 mod addresses;
 mod declarations;
 mod layouts;
 mod placements;
+mod told;
 
 use super::Part;
 use super::functions::Named;
 use crate::query::index::functions::kernel;
 use crate::query::index::provenance::{self, Provenance};
+use addresses::Window;
 use probeidx_format::View;
 use probeidx_format::id::StrId;
 use probeidx_format::record::ObjectRecord;
 use probeidx_format::store::common::{Common, Pair, Which};
+use probeidx_format::store::differing::Kind;
 use probeidx_format::store::runs::Hint;
 use probeidx_format::store::translate::Shared;
 use probeidx_format::store::{Kernel, Space};
@@ -34,6 +38,8 @@ pub struct Touched<'a> {
     functions: Vec<&'a [u8]>,
     types: Vec<&'a [u8]>,
     tracepoints: Vec<&'a [u8]>,
+    /// Where verdicts may differ; empty if the names were listed.
+    windows: Vec<Window>,
 }
 
 /// With more names than this in a hundred, all are compared.
@@ -63,15 +69,11 @@ impl<'a> Touched<'a> {
             }
         }
         (shared > 0).then_some(())?;
-        Self::unless_most(views, [functions, types, tracepoints], MOST)
+        Self::unless_most(views, [functions, types, tracepoints], vec![], MOST)
     }
     /// What rows tell that only one kernel has; `None` if these are more than so many names in a hundred.
     pub fn by_rows(views: [&'a View<'a>; 2], most: usize) -> Option<Self> {
-        let stores = [views[0].store()?, views[1].store()?];
-        let forward = Pair::of(stores[0], stores[1]).map(|pair| (pair, views));
-        let backward = || Some((Pair::of(stores[1], stores[0])?, [views[1], views[0]]));
-        let (pair, in_order) = forward.or_else(backward)?;
-        let both = Both { views: in_order, pair };
+        let both = Both::of(views)?;
         if !both.have_the_same_rules() {
             return None;
         }
@@ -81,15 +83,16 @@ impl<'a> Touched<'a> {
             let (layouts, places) = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (layouts, places, others)
         });
-        let (mut functions, tracepoints) = others?;
+        let (mut functions, tracepoints, windows) = others?;
         let layouts = layouts?;
         functions.0.extend(places.0);
         functions.0.extend(layouts.functions.0);
-        Self::unless_most(views, [functions, layouts.types, tracepoints], most)
+        Self::unless_most(views, [functions, layouts.types, tracepoints], windows, most)
     }
     fn unless_most(
         views: [&'a View<'a>; 2],
         [functions, types, tracepoints]: [Names<'a>; 3],
+        windows: Vec<Window>,
         most: usize,
     ) -> Option<Self> {
         let touched = Self {
@@ -97,9 +100,15 @@ impl<'a> Touched<'a> {
             functions: functions.sorted(),
             types: types.sorted(),
             tracepoints: tracepoints.sorted(),
+            windows,
         };
         let is_little = touched.functions.len() * 100 < views[0].names.len() * most;
         is_little.then_some(touched)
+    }
+    /// Of what a history may tell something else, if these are the names that [rows](Self::by_rows) tell; `None` if of anything.
+    /// Cost: see [`told`].
+    pub fn told(&self, views: [&'a View<'a>; 2]) -> Option<Vec<(Kind, &'a [u8])>> {
+        told::names(&Both::of(views)?, self)
     }
     /// Tracepoints, by name.
     pub fn tracepoints(&self) -> &[&'a [u8]] {
@@ -146,6 +155,14 @@ struct Both<'a> {
 }
 
 impl<'a> Both<'a> {
+    /// `None` if no chain has both.
+    fn of(views: [&'a View<'a>; 2]) -> Option<Self> {
+        let stores = [views[0].store()?, views[1].store()?];
+        let forward = Pair::of(stores[0], stores[1]).map(|pair| (pair, views));
+        let backward = || Some((Pair::of(stores[1], stores[0])?, [views[1], views[0]]));
+        let (pair, views) = forward.or_else(backward)?;
+        Some(Self { views, pair })
+    }
     fn view(&self, which: Which) -> &'a View<'a> {
         self.views[which as usize]
     }
@@ -190,13 +207,13 @@ impl<'a> Both<'a> {
         common.other(Which::New, 0) == Some(0) && pairs.into_iter().all(is_same)
     }
 
-    /// The names of functions, but for those of [`placements`], and of tracepoints.
-    fn functions(&self) -> Option<(Names<'a>, Names<'a>)> {
+    /// The names of functions, but for those of [`placements`], and of tracepoints; and where verdicts may differ.
+    fn functions(&self) -> Option<(Names<'a>, Names<'a>, Vec<Window>)> {
         let mut names = Names::default();
         let signatures = declarations::functions(self, &mut names);
         let tracepoints = declarations::tracepoints(self, &signatures);
-        addresses::functions(self, &mut names)?;
-        Some((names, tracepoints))
+        let windows = addresses::functions(self, &mut names)?;
+        Some((names, tracepoints, windows))
     }
     /// The name of a function, given its shared number.
     fn name_of_function(&self, which: Which, function: u32) -> &'a [u8] {

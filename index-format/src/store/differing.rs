@@ -1,0 +1,80 @@
+//! Names of which anything may differ between a kernel and the one whose segment is before it: where they are declared, what
+//! calls them, where their parameters are. What [`changed`](super::changed) lists was compared; these were not.
+//!
+//! A filter has all of them, and one in a hundred others. It is 64-byte blocks; a name belongs to one of them and sets
+//! [`BITS`] of its bits. A look-up reads one block, so that a thousand kernels are asked in less time than one answers.
+use crate::names::hash;
+
+/// The bits of a name.
+const BITS: u32 = 6;
+/// How many bits of the filter a name has, on average.
+const PER_NAME: usize = 10;
+const BLOCK: usize = 64;
+
+/// What a name is that of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Functions, and symbols that nothing else describes.
+    Function = 0,
+    /// Types.
+    Type = 1,
+    /// Tracepoints, without their system.
+    Tracepoint = 2,
+}
+
+/// The filter of these names, whose order does not matter.
+pub fn filter<'n>(names: impl ExactSizeIterator<Item = (Kind, &'n [u8])>) -> Vec<u8> {
+    let mut blocks = vec![[0; BLOCK]; (names.len() * PER_NAME).div_ceil(8 * BLOCK)];
+    for (kind, name) in names {
+        let (block, bits) = place(kind, name, blocks.len());
+        bits.for_each(|bit| blocks[block][bit / 8] |= 1 << (bit % 8));
+    }
+    blocks.concat()
+}
+
+/// Whether a filter has a name. One of no bytes has none.
+pub fn has(filter: &[u8], kind: Kind, name: &[u8]) -> bool {
+    let blocks = filter.as_chunks::<BLOCK>().0;
+    if blocks.is_empty() {
+        return false;
+    }
+    let (block, mut bits) = place(kind, name, blocks.len());
+    bits.all(|bit| blocks[block][bit / 8] & 1 << (bit % 8) != 0)
+}
+
+/// The block of a name, and its bits there.
+fn place(kind: Kind, name: &[u8], blocks: usize) -> (usize, impl Iterator<Item = usize>) {
+    let hash = u64::from(hash(name));
+    // The highest bits of a product are those that all others reach.
+    let spread = |number: u64| (number.wrapping_add(kind as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let block = (u128::from(spread(hash)) * blocks as u128) >> 64;
+    let bits = spread(spread(hash) >> 7);
+    (block as usize, (0..BITS).map(move |at| (bits >> (10 + 9 * at)) as usize % (8 * BLOCK)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(from: usize, to: usize) -> Vec<String> {
+        (from..to).map(|at| format!("name_{at}")).collect()
+    }
+
+    #[test]
+    fn what_is_in_it_is_found_and_little_else() {
+        let own = names(0, 5000);
+        let bytes = filter(own.iter().map(|name| (Kind::Function, name.as_bytes())));
+        assert_eq!(bytes.len(), (5000 * PER_NAME).div_ceil(512) * 64);
+        assert!(own.iter().all(|name| has(&bytes, Kind::Function, name.as_bytes())));
+        let wrong =
+            |kind| names(5000, 15_000).iter().filter(|name| has(&bytes, kind, name.as_bytes())).count();
+        assert!(wrong(Kind::Function) < 250, "{}", wrong(Kind::Function));
+        assert!(wrong(Kind::Type) < 250, "{}", wrong(Kind::Type));
+    }
+
+    #[test]
+    fn one_of_no_names_has_none() {
+        assert!(!has(&filter([].into_iter()), Kind::Type, b"file"));
+    }
+}
