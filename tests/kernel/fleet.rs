@@ -3,8 +3,10 @@ use crate::installed::{self, needed};
 use crate::sample::{Random, seed};
 use probeidx::Index;
 use probeidx::fleet::{add, same, verify};
+use probeidx::query::history::{Asked, Chains, facts};
 use probeidx::store::Store;
 use probeidx_format::View;
+use probeidx_format::store::Kernel;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -71,6 +73,51 @@ fn kernels_come_out_as_they_went_in() {
             let stored = answer(folder, &release, question);
             assert!(own == stored, "{release}: {question:?}");
         }
+    }
+}
+
+/// Of a sample of names. `PROBEIDX_STORE` is a store with updates of kernels, if those of this machine are none of one another.
+#[test]
+fn what_no_segment_names_is_the_same() {
+    let given = std::env::var_os("PROBEIDX_STORE").map(PathBuf::from);
+    let folder = match &given {
+        Some(folder) => folder.as_path(),
+        None => match needed(fleet()) {
+            Some((folder, _)) => folder,
+            None => return,
+        },
+    };
+    let store = Store::open(folder).unwrap();
+    let mut random = Random(seed());
+    let mut pairs = 0;
+    for entry in store.manifest().kernels {
+        let kernel = store.kernel(entry).unwrap();
+        let Some((_, lower)) = kernel.chain().split_last().filter(|(_, lower)| !lower.is_empty()) else {
+            continue;
+        };
+        let before = Kernel::open(lower.iter().map(|segment| segment.bytes)).unwrap();
+        let views = [View::of_store(&before), View::of_store(&kernel)];
+        let chains = Chains::of(&views);
+        let names = views[1].names.owners();
+        let (mut same, mut others) = (0, 0);
+        for at in random.choose((0..names.len()).collect(), 3000) {
+            let name = String::from_utf8_lossy(views[1].string(names.at(at).name)).into_owned();
+            for subject in Asked::parse(&name).map(|asked| asked.subjects).unwrap_or_default() {
+                if chains.asked(&subject)[1] == 1 {
+                    others += 1;
+                    continue;
+                }
+                let [one, other] = views.each_ref().map(|view| facts(view, &subject).unwrap());
+                assert_eq!(one, other, "{name}");
+                same += usize::from(!one.is_empty());
+            }
+        }
+        let release = String::from_utf8_lossy(views[1].release()).into_owned();
+        println!("{release}: {same} facts of the kernel before, {others} to be read");
+        pairs += 1;
+    }
+    if pairs == 0 {
+        println!("skipped: no kernel of this store is an update of another one");
     }
 }
 
