@@ -23,11 +23,14 @@ pub enum Kind {
     Tracepoint = 2,
 }
 
-/// The filter of these names, whose order does not matter.
-pub fn filter<'n>(names: impl ExactSizeIterator<Item = (Kind, &'n [u8])>) -> Vec<u8> {
-    let mut blocks = vec![[0; BLOCK]; (names.len() * PER_NAME).div_ceil(8 * BLOCK)];
-    for (kind, name) in names {
-        let (block, bits) = place(kind, name, blocks.len());
+/// The filter of these names, whatever their order and however often each is given.
+pub fn filter<'n>(names: impl Iterator<Item = (Kind, &'n [u8])>) -> Vec<u8> {
+    let mut hashes: Vec<u64> = names.map(|(kind, name)| hash_of(kind, name)).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let mut blocks = vec![[0; BLOCK]; (hashes.len() * PER_NAME).div_ceil(8 * BLOCK)];
+    for hash in hashes {
+        let (block, bits) = place(hash, blocks.len());
         bits.for_each(|bit| blocks[block][bit / 8] |= 1 << (bit % 8));
     }
     blocks.concat()
@@ -39,17 +42,23 @@ pub fn has(filter: &[u8], kind: Kind, name: &[u8]) -> bool {
     if blocks.is_empty() {
         return false;
     }
-    let (block, mut bits) = place(kind, name, blocks.len());
+    let (block, mut bits) = place(hash_of(kind, name), blocks.len());
     bits.all(|bit| blocks[block][bit / 8] & 1 << (bit % 8) != 0)
 }
 
+fn hash_of(kind: Kind, name: &[u8]) -> u64 {
+    spread(u64::from(hash(name)) | (kind as u64 + 1) << 32)
+}
+
+/// The highest bits of a product are those that all others reach.
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// The block of a name, and its bits there.
-fn place(kind: Kind, name: &[u8], blocks: usize) -> (usize, impl Iterator<Item = usize>) {
-    let hash = u64::from(hash(name));
-    // The highest bits of a product are those that all others reach.
-    let spread = |number: u64| (number.wrapping_add(kind as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let block = (u128::from(spread(hash)) * blocks as u128) >> 64;
-    let bits = spread(spread(hash) >> 7);
+fn place(hash: u64, blocks: usize) -> (usize, impl Iterator<Item = usize>) {
+    let block = (u128::from(hash) * blocks as u128) >> 64;
+    let bits = spread(hash ^ hash >> 32);
     (block as usize, (0..BITS).map(move |at| (bits >> (10 + 9 * at)) as usize % (8 * BLOCK)))
 }
 
@@ -64,7 +73,8 @@ mod tests {
     #[test]
     fn what_is_in_it_is_found_and_little_else() {
         let own = names(0, 5000);
-        let bytes = filter(own.iter().map(|name| (Kind::Function, name.as_bytes())));
+        let twice = own.iter().chain(&own).map(|name| (Kind::Function, name.as_bytes()));
+        let bytes = filter(twice);
         assert_eq!(bytes.len(), (5000 * PER_NAME).div_ceil(512) * 64);
         assert!(own.iter().all(|name| has(&bytes, Kind::Function, name.as_bytes())));
         let wrong =

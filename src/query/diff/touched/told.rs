@@ -13,7 +13,7 @@ mod by_value;
 mod trees;
 
 use super::addresses::{Objects, Window};
-use super::{Both, Names, Touched};
+use super::{Both, Touched};
 use probeidx_format::id::{FunctionId, StrId};
 use probeidx_format::record::{
     CalledRecord, FrameRecord, FunctionRecord, ObjectRecord, SymbolRecord, TypeRecord,
@@ -28,13 +28,13 @@ use probeidx_format::variables::Variable;
 use rustc_hash::FxHashSet;
 use trees::{Trees, Windows};
 
-/// The names, given those that a comparison may mind. `None` if any may differ. Cost: linear in what only one kernel has, in all
+/// The names, some of them often, given those that a comparison may mind. `None` if any may differ. Cost: linear in what only one kernel has, in all
 /// functions and types if lines moved, and in all calls.
 pub fn names<'a>(both: &Both<'a>, touched: &Touched<'a>) -> Option<Vec<(Kind, &'a [u8])>> {
     if !objects_have_the_same_names(both) {
         return None;
     }
-    let (mut functions, mut types) = (Names::default(), Names::default());
+    let (mut functions, mut types) = (Marked::default(), Marked::default());
     of_rows(both, &mut functions);
     let moved = moved_files(both);
     let name = |f: &FunctionRecord| (f.name, f.file, f.line.get());
@@ -49,11 +49,37 @@ pub fn names<'a>(both: &Both<'a>, touched: &Touched<'a>) -> Option<Vec<(Kind, &'
     let windows = trees.windows;
     called(both, windows, &mut functions);
 
-    functions.0.extend(&touched.functions);
-    types.0.extend(&touched.types);
-    let of = |kind, names: Vec<&'a [u8]>| names.into_iter().map(move |name| (kind, name));
-    let all = of(Kind::Function, functions.sorted()).chain(of(Kind::Type, types.sorted()));
-    Some(all.chain(of(Kind::Tracepoint, touched.tracepoints.clone())).collect())
+    functions.texts.extend(&touched.functions);
+    types.texts.extend(&touched.types);
+    let all = functions.all(both, Kind::Function).chain(types.all(both, Kind::Type));
+    Some(all.chain(touched.tracepoints.iter().map(|name| (Kind::Tracepoint, *name))).collect())
+}
+
+/// Names that were found, many of them often.
+#[derive(Default)]
+struct Marked<'a> {
+    /// A bit for each string.
+    strings: Vec<u64>,
+    /// Those of which only the text is known.
+    texts: Vec<&'a [u8]>,
+}
+
+impl<'a> Marked<'a> {
+    fn insert(&mut self, name: StrId) {
+        let (word, bit) = (name.index() / 64, name.index() % 64);
+        if self.strings.len() <= word {
+            self.strings.resize(word + 1, 0);
+        }
+        self.strings[word] |= 1 << bit;
+    }
+    fn all(self, both: &Both<'a>, kind: Kind) -> impl Iterator<Item = (Kind, &'a [u8])> {
+        let bits = |(word, of): (usize, u64)| {
+            (0..64).filter(move |bit| of >> bit & 1 != 0).map(move |bit| 64 * word + bit)
+        };
+        let ids = self.strings.into_iter().enumerate().flat_map(bits);
+        let texts = ids.map(|id| both.text(StrId::new(id as u32))).chain(self.texts);
+        texts.filter(|text| !text.is_empty()).map(move |text| (kind, text))
+    }
 }
 
 /// Whether a module that both kernels have is called alike.
@@ -70,7 +96,7 @@ fn objects_have_the_same_names(both: &Both<'_>) -> bool {
 }
 
 /// Functions and symbols of which only one kernel has the row. Clones count for the function that they were made of.
-fn of_rows<'a>(both: &Both<'a>, names: &mut Names<'a>) {
+fn of_rows<'a>(both: &Both<'a>, names: &mut Marked<'a>) {
     one_sided(both, Space::FunctionIds, |r: FunctionRecord| Some(r.name), names);
     one_sided(both, Space::Symbols, |r: SymbolRecord| r.is_function().then_some(r.name), names);
     let (ids, rows) = (both.common(Space::FunctionIds), both.common(Space::Functions));
@@ -79,7 +105,7 @@ fn of_rows<'a>(both: &Both<'a>, names: &mut Names<'a>) {
         let one: Option<FunctionRecord> = both.row(Which::Old, old, &mut hints[0]);
         let other: Option<FunctionRecord> = both.row(Which::New, new, &mut hints[1]);
         if one.zip(other).is_none_or(|pair| !is_same_function(both, pair.into())) {
-            other.or(one).into_iter().for_each(|function| names.push(both.text(function.name)));
+            other.or(one).into_iter().for_each(|function| names.insert(function.name));
         }
     }
 }
@@ -101,7 +127,7 @@ fn one_sided<'a, R: Shared>(
     both: &Both<'a>,
     space: Space,
     name: impl Fn(R) -> Option<StrId>,
-    names: &mut Names<'a>,
+    names: &mut Marked<'a>,
 ) {
     let common = both.common(space);
     for which in Which::BOTH {
@@ -109,11 +135,9 @@ fn one_sided<'a, R: Shared>(
         for at in common.only(which).flatten() {
             let Some(row) = both.row(which, at, &mut hint) else { break };
             let Some(name) = name(row) else { continue };
+            names.insert(name);
             let text = both.text(name);
-            names.push(text);
-            if let Some(dot) = memchr::memchr(b'.', text) {
-                names.push(&text[..dot]);
-            }
+            names.texts.extend(memchr::memchr(b'.', text).map(|dot| &text[..dot]));
         }
     }
 }
@@ -142,7 +166,7 @@ fn in_moved_files<'a, R: Shared>(
     both: &Both<'a>,
     moved: &FxHashSet<StrId>,
     declared: impl Fn(&R) -> (StrId, StrId, u32),
-    names: &mut Names<'a>,
+    names: &mut Marked<'a>,
 ) {
     if moved.is_empty() {
         return;
@@ -151,7 +175,7 @@ fn in_moved_files<'a, R: Shared>(
         let (name, file, line) = declared(&row);
         let line = |which: Which| both.kernel(which).line(file.get(), line);
         if moved.contains(&file) && line(Which::Old) != line(Which::New) {
-            names.push(both.text(name));
+            names.insert(name);
         }
     }
 }
@@ -176,17 +200,16 @@ fn frames(both: &Both<'_>) -> Vec<Window> {
 }
 
 /// Functions with calls that only one kernel has, or that are in these windows.
-fn called<'a>(both: &Both<'a>, windows: Vec<Window>, names: &mut Names<'a>) {
+fn called<'a>(both: &Both<'a>, windows: Vec<Window>, names: &mut Marked<'a>) {
     let (calls, called) = (both.common(Space::Calls), both.common(Space::Called));
     for which in Which::BOTH {
         let view = both.view(which);
         let all = view.all_called();
-        let name = |function: FunctionId| {
-            let function = view.functions.get(function.index());
-            function.map_or(&[][..], |function| view.string(function.name))
+        let mut mark = |function: FunctionId| {
+            view.functions.get(function.index()).into_iter().for_each(|function| names.insert(function.name));
         };
         for at in called.only(which).flatten() {
-            all.get(at as usize).into_iter().for_each(|called| names.push(name(called.function)));
+            all.get(at as usize).into_iter().for_each(|called| mark(called.function));
         }
         let sites = both.kernel(which).table::<CallRecord>();
         let windows = Windows::of(which, &windows);
@@ -203,7 +226,7 @@ fn called<'a>(both: &Both<'a>, windows: Vec<Window>, names: &mut Names<'a>) {
                 is_told = is_told || windows.have(site.object, site.pc.get());
             }
             if is_told {
-                names.push(name(one.function));
+                mark(one.function);
             }
         }
     }

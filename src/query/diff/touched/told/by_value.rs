@@ -1,7 +1,8 @@
 //! Types whose layout is another one because of what they contain: a member, what a typedef names, what an array consists of.
-use super::super::{Both, Names};
+use super::super::Both;
+use super::{Marked, Pairs};
 use probeidx_format::id::TypeId;
-use probeidx_format::record::TypeRecord;
+use probeidx_format::record::{MemberRecord, TypeRecord};
 use probeidx_format::store::Space;
 use probeidx_format::store::common::Which;
 use probeidx_format::types::TypeKind;
@@ -9,9 +10,10 @@ use rustc_hash::FxHashSet;
 
 /// Types of which a row or a member is not the same, all that contain one of these, and the functions that pass one by value. Cost:
 /// linear in all types and members.
-pub fn changed<'a>(both: &Both<'a>, types: &mut Names<'a>, functions: &mut Names<'a>) {
+pub fn changed<'a>(both: &Both<'a>, types: &mut Marked<'a>, functions: &mut Marked<'a>) {
     let (ids, rows) = (both.common(Space::TypeIds), both.common(Space::Types));
     let members = both.common(Space::Members);
+    // What only the older kernel has is in types that are others now, or that contain another one.
     for which in Which::BOTH {
         let view = both.view(which);
         let mut found: FxHashSet<u32> = ids.only(which).flatten().collect();
@@ -28,36 +30,43 @@ pub fn changed<'a>(both: &Both<'a>, types: &mut Names<'a>, functions: &mut Names
         }
         let broken = members.breaks(which).flat_map(|at| [at.checked_sub(1), Some(at)]).flatten();
         found.extend(broken.filter_map(owner).map(|at| at as u32));
-        for at in containing(both, which, found) {
-            let id = TypeId::new(at);
-            types.push(view.types.get(id.index()).map_or(&[][..], |record| view.string(record.name)));
-            for one in view.users(id).filter(|one| one.depth == 0) {
-                let function = view.functions.get(one.function.index());
-                functions.push(function.map_or(&[][..], |function| view.string(function.name)));
+        if which == Which::New {
+            found = containing(both, found);
+        }
+        for id in found.into_iter().map(TypeId::new) {
+            let Some(record) = view.types.get(id.index()) else { continue };
+            types.insert(record.name);
+            let kind = TypeKind::from_u8(record.kind);
+            if which == Which::New && (kind.is_aggregate() || kind == TypeKind::Enum) {
+                for one in view.users(id).filter(|one| one.depth == 0) {
+                    let function = view.functions.get(one.function.index());
+                    function.into_iter().for_each(|function| functions.insert(function.name));
+                }
             }
         }
     }
 }
 
-/// These types, and all that contain one of them.
-fn containing(both: &Both<'_>, which: Which, mut found: FxHashSet<u32>) -> FxHashSet<u32> {
+/// These types of the newer kernel, and all that contain one of them.
+fn containing(both: &Both<'_>, mut found: FxHashSet<u32>) -> FxHashSet<u32> {
+    use TypeKind::{Array, Atomic, Const, Typedef, Volatile};
     if found.is_empty() {
         return found;
     }
-    let view = both.view(which);
+    let kernel = both.kernel(Which::New);
+    let (all, members) = (kernel.table::<TypeRecord>(), kernel.table::<MemberRecord>());
+    let mut members = members.iter();
     let mut within: Vec<(u32, u32)> = vec![];
-    for (at, record) in (0..).zip(view.types.owners().iter()) {
-        let record: TypeRecord = record;
-        use TypeKind::{Array, Atomic, Const, Typedef, Volatile};
+    for (at, (record, next)) in (0..).zip(Pairs::of(all.iter())) {
+        let count = next.first_member.get().saturating_sub(record.first_member.get());
+        let own = members.by_ref().take(count as usize).filter_map(|member| member.target.some());
         match TypeKind::from_u8(record.kind) {
-            kind if kind.is_aggregate() => {
-                let members = view.members(TypeId::new(at)).iter();
-                within.extend(members.filter_map(|m| m.target.some()).map(|target| (target.get(), at)));
-            }
+            kind if kind.is_aggregate() => within.extend(own.map(|target| (target.get(), at))),
             Typedef | Array | Const | Volatile | Atomic => {
+                own.for_each(drop);
                 within.extend(record.target.some().map(|target| (target.get(), at)));
             }
-            _ => {}
+            _ => own.for_each(drop),
         }
     }
     within.sort_unstable();

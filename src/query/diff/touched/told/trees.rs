@@ -2,8 +2,9 @@
 //!
 //! A tree is the same in both kernels if its ids follow one another in both, with equal rows: the outer placement is a distance in
 //! the row. So what is not the same is found where runs break.
+use super::super::Both;
 use super::super::addresses::Window;
-use super::super::{Both, Names};
+use super::Marked;
 use crate::query::index::functions::{self, Placed};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
@@ -16,7 +17,7 @@ use std::ops::Range;
 /// Collects the functions of trees that are not the same, and the code of these.
 pub struct Trees<'a, 'n> {
     both: &'n Both<'a>,
-    names: &'n mut Names<'a>,
+    names: &'n mut Marked<'a>,
     /// The trees that were found, by their first placements.
     known: [FxHashSet<u32>; 2],
     /// Where an address may belong to another function than before, or be gone.
@@ -25,7 +26,7 @@ pub struct Trees<'a, 'n> {
 
 impl<'a, 'n> Trees<'a, 'n> {
     /// None yet.
-    pub fn new(both: &'n Both<'a>, names: &'n mut Names<'a>) -> Self {
+    pub fn new(both: &'n Both<'a>, names: &'n mut Marked<'a>) -> Self {
         Self { both, names, known: Default::default(), windows: vec![] }
     }
     /// Those with other placements, or with one that is described in another way.
@@ -103,9 +104,8 @@ impl<'a, 'n> Trees<'a, 'n> {
         end
     }
     fn name(&mut self, which: Which, placed: Placed) {
-        let view = self.both.view(which);
-        let function = functions::function(view, placed.record);
-        function.into_iter().for_each(|function| self.names.push(view.string(function.name)));
+        let function = functions::function(self.both.view(which), placed.record);
+        function.into_iter().for_each(|function| self.names.insert(function.name));
     }
     /// The addresses of a placement.
     fn code(&mut self, which: Which, placed: Placed) {
