@@ -3,6 +3,7 @@
 //! The tables of its index are gone through in the order of what refers to what: strings, objects, addresses, lines,
 //! types, functions, placements, and all others. Each record is given in shared numbers and looked for among those of
 //! the kernel before.
+mod buckets;
 mod lines;
 mod numbers;
 mod pieces;

@@ -1,4 +1,5 @@
 //! Bytes that records refer to: found in the segments before, made of those by a patch, or appended.
+use super::buckets::Buckets;
 use probeidx_format::store::Kernel;
 use probeidx_format::store::kernel::is_bytes;
 use probeidx_format::store::patch;
@@ -80,6 +81,15 @@ impl<'p> Pool<'p> {
     /// The bytes where they are already, or what is near to them.
     fn find(&mut self, bytes: &[u8], owner: Owner, is_free: impl Fn(u32) -> bool) -> (Option<u32>, Vec<u32>) {
         let Some(kernel) = self.before else { return (None, vec![]) };
+        // What follows the last one mostly follows it here too.
+        if let Some(expected) = self.known.all.get(self.known.next)
+            && expected.owner.key == owner.key
+            && is_free(expected.number)
+            && kernel.bytes(self.part, expected.number).starts_with(bytes)
+        {
+            self.known.next += 1;
+            return (Some(expected.number), vec![]);
+        }
         let (mut near, mut next) = (vec![], self.known.next);
         let found = self.known.of(owner).find_map(|place| {
             let at = self.known.all[place].number;
@@ -134,8 +144,7 @@ impl<'p> Pool<'p> {
 /// Where the kernel before has bytes, and whose they are.
 struct Candidates {
     all: Vec<Candidate>,
-    /// The first one of each key.
-    by_key: FxHashMap<u64, u32>,
+    by_key: Buckets,
     /// All numbers, ascending: bytes end where others start.
     starts: Vec<u32>,
     /// The one behind the last that was taken: what follows mostly follows there too.
@@ -145,8 +154,6 @@ struct Candidates {
 struct Candidate {
     owner: Owner,
     number: u32,
-    /// The next one with the same key, or `u32::MAX`.
-    same: u32,
 }
 
 /// How far from where it is expected one is looked for whose key is not known.
@@ -155,26 +162,20 @@ const WINDOW: usize = 48;
 impl Candidates {
     fn read(known: impl IntoIterator<Item = (Owner, u32)>) -> Self {
         let known = known.into_iter();
-        let mut all: Vec<Candidate> =
-            known.map(|(owner, number)| Candidate { owner, number, same: u32::MAX }).collect();
-        let mut by_key: FxHashMap<u64, u32> = FxHashMap::default();
-        by_key.reserve(all.len());
-        for (at, candidate) in all.iter_mut().enumerate().rev() {
-            candidate.same = by_key.insert(candidate.owner.key, at as u32).unwrap_or(u32::MAX);
-        }
+        let all: Vec<Candidate> = known.map(|(owner, number)| Candidate { owner, number }).collect();
+        let by_key = Buckets::of(all.len(), |at| all[at].owner.key);
         let mut starts: Vec<u32> = all.iter().map(|candidate| candidate.number).collect();
         starts.sort_unstable();
         Self { all, by_key, starts, next: 0 }
     }
     /// The positions of those of a key, else of those of the group that are near to the last one.
     fn of(&self, owner: Owner) -> impl Iterator<Item = usize> {
-        let first = self.by_key.get(&owner.key).copied();
-        let same = |at: &u32| Some(self.all[*at as usize].same).filter(|at| *at != u32::MAX);
-        let window = if first.is_some() { 0 } else { WINDOW };
+        let known = self.by_key.get(owner.key).filter(move |at| self.all[*at].owner.key == owner.key);
+        let window = if known.clone().next().is_some() { 0 } else { WINDOW };
         let behind = self.next..(self.next + window).min(self.all.len());
         let ahead = self.next.saturating_sub(window)..self.next.min(self.all.len());
         let near = behind.chain(ahead.rev()).filter(move |at| self.all[*at].owner.group == owner.group);
-        std::iter::successors(first, same).map(|at| at as usize).chain(near)
+        known.chain(near)
     }
     /// The bytes of a number up to those of the next one.
     fn whole<'b>(&self, bytes: &'b [u8], number: u32) -> &'b [u8] {

@@ -1,9 +1,10 @@
 //! Finds the rows of a kernel among those of the kernel before it.
+use super::buckets::Buckets;
 use probeidx_format::store::Kernel;
 use probeidx_format::store::runs::Builder;
 use probeidx_format::store::translate::Shared;
 use probeidx_format::zerocopy::IntoBytes;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
 /// The rows of a table: which of them are shared, and those that are new.
@@ -70,15 +71,12 @@ impl<R: IntoBytes + probeidx_format::zerocopy::Immutable + Copy> PartialBytes fo
 struct Known<R> {
     rows: Vec<R>,
     numbers: Vec<u32>,
-    /// By hash: the first of them.
-    by_hash: FxHashMap<u64, u32>,
-    /// For each, the next one with the same hash, or `u32::MAX`.
-    later: Vec<u32>,
+    by_hash: Buckets,
 }
 
 impl<R> Default for Known<R> {
     fn default() -> Self {
-        Self { rows: vec![], numbers: vec![], by_hash: FxHashMap::default(), later: vec![] }
+        Self { rows: vec![], numbers: vec![], by_hash: Buckets::of(0, |_| 0) }
     }
 }
 
@@ -90,15 +88,8 @@ const LOOKED_AT: usize = 64;
 impl<R: Shared + PartialBytes> Known<R> {
     fn read(kernel: &Kernel<'_>) -> Self {
         let (numbers, rows): (Vec<u32>, Vec<R>) = kernel.all_stored::<R>().unzip();
-        let mut by_hash = FxHashMap::default();
-        by_hash.reserve(rows.len());
-        let mut later = vec![u32::MAX; rows.len()];
-        for at in (0..rows.len()).rev() {
-            if let Some(next) = by_hash.insert(rows[at].hash(), at as u32) {
-                later[at] = next;
-            }
-        }
-        Self { rows, numbers, by_hash, later }
+        let by_hash = Buckets::of(rows.len(), |at| rows[at].hash());
+        Self { rows, numbers, by_hash }
     }
     /// A free row that is equal: if there are several, the one that is followed by most of what follows the record, and of
     /// those the next one.
@@ -109,11 +100,8 @@ impl<R: Shared + PartialBytes> Known<R> {
         is_free: impl Fn(usize) -> bool,
         following: &[R],
     ) -> Option<usize> {
-        let first = self.by_hash.get(&record.hash()).copied();
-        let equal = std::iter::successors(first, |at| {
-            Some(self.later[*at as usize]).filter(|later| *later != u32::MAX)
-        });
-        let equal = || equal.clone().map(|at| at as usize).filter(|at| self.rows[*at].same(record));
+        let found = self.by_hash.get(record.hash());
+        let equal = || found.clone().filter(|at| self.rows[*at].same(record));
         let mut some = equal();
         let only = some.next().filter(|_| some.next().is_none());
         if only.is_some() {
