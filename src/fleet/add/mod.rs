@@ -319,12 +319,19 @@ impl<'v> Adding<'v> {
                 let mut own = self.view.ranked(function);
                 let returned = own.return_type.map(|t| TypeId::new(self.to.number(Space::TypeIds, t.get())));
                 let linkage = StrId::new(self.to.string(own.linkage_name.get()));
-                let base = self.lowest_number(function);
+                // A name with a number has no rank, and few functions have one.
+                let mut ranked = own;
+                let mut each = std::iter::from_fn(|| ranked.next_ranked());
+                let base = each
+                    .any(|(rank, _)| ranks.own[rank as usize] == u32::MAX)
+                    .then(|| self.lowest_number(function))
+                    .flatten();
                 let mut writer = variables::Writer::new(vec![], returned, linkage, function.line.get());
                 while let Some((rank, variable)) = own.next_ranked() {
                     let type_id =
                         || variable.type_id.map_or(u32::MAX, |t| self.to.number(Space::TypeIds, t.get()));
-                    let shared = match (base.zip(self.number_of(&variable)), ranks.own[rank as usize]) {
+                    let numbered = base.and_then(|base| Some((base, self.number_of(&variable)?)));
+                    let shared = match (numbered, ranks.own[rank as usize]) {
                         (Some((base, (start, number))), _) => {
                             let mut buffer = numbered::buffer();
                             let name = self.to.text(numbered::join(start, number - base, &mut buffer));
