@@ -7,7 +7,7 @@
 //! tracepoints   the same
 //! ```
 //!
-//! With 2 records, a `U32` with the length of a filter comes first, and the filter: see [`differing`](super::differing).
+//! With 2 records, a `U32` with the length of a filter comes first, and the filter: see [`differing`].
 //!
 //! What a name has is equal in both kernels unless it is listed, so that kernels further apart differ at most in what is
 //! listed between them.

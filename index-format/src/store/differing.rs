@@ -1,8 +1,8 @@
 //! Names of which anything may differ between a kernel and the one whose segment is before it: where they are declared, what
 //! calls them, where their parameters are. What [`changed`](super::changed) lists was compared; these were not.
 //!
-//! A filter has all of them, and one in a hundred others. It is 64-byte blocks; a name belongs to one of them and sets
-//! [`BITS`] of its bits. A look-up reads one block, so that a thousand kernels are asked in less time than one answers.
+//! A filter has all of them, and one in a hundred others. It is 64-byte blocks, ten bits a name; a name belongs to one block and sets
+//! six of its bits, so that a look-up reads one block.
 use crate::names::hash;
 
 /// The bits of a name.

@@ -54,10 +54,6 @@ impl<'a> Chains<'a> {
 
 /// What segments list a subject as; `None` if they say nothing about it: an alias, a line, what a pointer leads to.
 fn named(subject: &Subject) -> Option<(Kind, &[u8])> {
-    let literal = |pattern| match pattern {
-        &Pattern::Literal(ref name) => Some(name.as_bytes()),
-        _ => None,
-    };
     match subject {
         Subject::Function(asked) => Some((Kind::Function, literal(&asked.declared.name)?)),
         Subject::Tracepoint(asked) => Some((Kind::Tracepoint, literal(&asked.event)?)),
@@ -65,5 +61,12 @@ fn named(subject: &Subject) -> Option<(Kind, &[u8])> {
             Some((Kind::Type, lookup::split(&path.root).1.as_bytes()))
         }
         Subject::Member(_) | Subject::Alias(_) | Subject::Line(..) => None,
+    }
+}
+
+fn literal(pattern: &Pattern) -> Option<&[u8]> {
+    match pattern {
+        Pattern::Literal(name) => Some(name.as_bytes()),
+        _ => None,
     }
 }
