@@ -28,8 +28,8 @@ use probeidx_format::variables::Variable;
 use rustc_hash::FxHashSet;
 use trees::{Trees, Windows};
 
-/// The names, some of them often, given those that a comparison may mind. `None` if any may differ. Cost: linear in what only one kernel has, in all
-/// functions and types if lines moved, and in all calls.
+/// The names, some of them often, given those that a comparison may mind. `None` if any may differ. Cost: linear in what only one
+/// kernel has, in all functions and types if lines moved, and in all calls.
 pub fn names<'a>(both: &Both<'a>, touched: &Touched<'a>) -> Option<Vec<(Kind, &'a [u8])>> {
     if !objects_have_the_same_names(both) {
         return None;
