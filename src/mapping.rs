@@ -6,7 +6,7 @@ pub mod ahead;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
 use memmap2::{Mmap, MmapOptions};
-use probeidx_format::store::{Kernel, Open};
+use probeidx_format::store::{Kernel, Open, SegmentId};
 use std::fs::{File, Metadata, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -79,15 +79,18 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens a kernel, given where its segments lie.
+    /// Opens a kernel, given what its segments are called, and where they lie.
     ///
     /// # Errors
-    /// Those of [`Kernel::open`].
-    pub fn open(segments: Arc<Segments>, chain: &[Range<usize>]) -> probeidx_format::Result<Self> {
+    /// Those of [`Kernel::open_among`].
+    pub fn open(
+        segments: Arc<Segments>,
+        chain: impl Iterator<Item = (SegmentId, Range<usize>)>,
+    ) -> probeidx_format::Result<Self> {
         // SAFETY: the bytes stay mapped as long as the segments, which `Self` keeps; `Self` lends the kernel only for as long as
         // itself is borrowed, and the segments lend none of what is open.
         let bytes: &'static [u8] = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(segments.bytes()) };
-        let chain = chain.iter().map(|range| bytes.get(range.clone()).unwrap_or_default());
+        let chain = chain.map(|(id, range)| (id, bytes.get(range).unwrap_or_default()));
         Ok(Self { kernel: Kernel::open_among(chain, &segments.open)?, _segments: segments })
     }
     /// The kernel.

@@ -143,6 +143,17 @@ impl<'a> View<'a> {
     pub fn release(&self) -> &'a [u8] {
         self.string(self.release)
     }
+    /// The build id of vmlinux, zeros if it has none; `None` if vmlinux is not indexed. Cost: less than a look at its record, which a
+    /// kernel of a store puts together.
+    pub fn build_id(&self) -> Option<[u8; 20]> {
+        match self.store {
+            Some(store) => store.build_id(),
+            None => {
+                let vmlinux = self.objects.get(0).filter(|_| self.objects.len() > 1)?;
+                self.string(vmlinux.name).is_empty().then_some(vmlinux.build_id)
+            }
+        }
+    }
     /// `e_machine` of the objects.
     pub fn machine(&self) -> u16 {
         self.machine

@@ -87,13 +87,9 @@ impl Store {
         }
     }
     fn keep(&self, entry: &KernelEntry) -> Result<Kept> {
-        let chain: Vec<_> = self
-            .manifest()
-            .chain(entry)
-            .into_iter()
-            .map(|s| s.offset.get() as usize..(s.offset.get() + s.length.get()) as usize)
-            .collect();
-        Kept::open(Arc::clone(&self.segments), &chain).map_err(|e| damaged(&self.data, e))
+        let place = |s: &SegmentEntry| s.offset.get() as usize..(s.offset.get() + s.length.get()) as usize;
+        let chain = self.manifest().chain(entry).into_iter().map(|s| (s.id, place(s)));
+        Kept::open(Arc::clone(&self.segments), chain).map_err(|e| damaged(&self.data, e))
     }
 }
 

@@ -51,17 +51,23 @@ impl<'a> Kernel<'a> {
     /// # Errors
     /// Those of [`Segment::open`]; [`Error::Section`] if a segment does not follow the one before it.
     pub fn open(chain: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
-        Self::open_among(chain, &Open::default())
+        Self::of(chain.into_iter().map(Segment::open), &Open::default())
     }
-    /// As [`open`](Self::open), beside others of the same store that may be open.
+    /// As [`open`](Self::open), given what the segments are called, beside others of the same store that may be open.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
-    pub fn open_among(chain: impl IntoIterator<Item = &'a [u8]>, others: &Open<'a>) -> Result<Self> {
+    /// As for [`open`](Self::open), and for [`Segment::open_as`].
+    pub fn open_among(
+        chain: impl IntoIterator<Item = (SegmentId, &'a [u8])>,
+        others: &Open<'a>,
+    ) -> Result<Self> {
+        Self::of(chain.into_iter().map(|(id, bytes)| Segment::open_as(id, bytes)), others)
+    }
+    fn of(chain: impl Iterator<Item = Result<Segment<'a>>>, others: &Open<'a>) -> Result<Self> {
         let damaged = |section, what| Error::Section { section, offset: 0, what };
         let mut open: Vec<Segment<'a>> = vec![];
-        for bytes in chain {
-            let segment = Segment::open(bytes)?;
+        for segment in chain {
+            let segment = segment?;
             let before = open.last().map_or(SegmentId::default(), Segment::id);
             if segment.header.before != before {
                 return Err(damaged("segment", "the segment before it is another one"));
@@ -277,6 +283,11 @@ impl<'a> Kernel<'a> {
             stored.map_or(u32::MAX, |(_, row)| self.number(space, first(row).get()))
         };
         starts.up_to(self.length(R::SPACE), number, start).saturating_sub(1) as u32
+    }
+    /// The build id of vmlinux, if the kernel has that. Cost: a search for its row.
+    pub(crate) fn build_id(&self) -> Option<[u8; 20]> {
+        let (_, vmlinux) = self.stored::<ObjectRecord>(0, &mut Hint::default())?;
+        self.text(vmlinux.name).is_empty().then(|| self.own().id().build_id)
     }
     fn make<'k, R: Shared>(&'k self, kept: &'k Kept<R>, at: u32) -> Option<&'k R> {
         let record = || self.record(at, &mut Hint::default()).unwrap_or_else(R::new_zeroed);

@@ -1,5 +1,4 @@
 //! Identifies the kernel of an index.
-use super::functions;
 use crate::build_id::hex;
 use probeidx_format::{View, machine};
 
@@ -25,11 +24,10 @@ pub struct KernelId {
 impl KernelId {
     /// The kernel of an index. Cost: a binary search.
     pub fn of(view: &View<'_>) -> Self {
-        let build_id = functions::kernel(view).and_then(|kernel| view.objects.get(kernel.index()));
         Self {
             release: String::from_utf8_lossy(view.release()).into_owned(),
             architecture: machine::name(view.machine()),
-            build_id: build_id.map(|object| object.build_id).filter(|id| *id != [0; 20]).map(|id| hex(&id)),
+            build_id: view.build_id().filter(|id| *id != [0; 20]).map(|id| hex(&id)),
         }
     }
 }

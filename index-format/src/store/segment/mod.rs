@@ -116,6 +116,7 @@ pub struct Segment<'a> {
     /// The start.
     pub header: &'a SegmentHeader,
     entries: &'a [Entry],
+    id: SegmentId,
 }
 
 impl<'a> Segment<'a> {
@@ -124,6 +125,24 @@ impl<'a> Segment<'a> {
     /// # Errors
     /// [`Error::NotAnIndex`], [`Error::Older`], [`Error::Newer`], [`Error::Length`], [`Error::Section`].
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
+        let mut segment = Self::read(bytes)?;
+        segment.id.build_id = segment.part(Part::BuildIds).first_chunk().copied().unwrap_or_default();
+        Ok(segment)
+    }
+    /// As [`open`](Self::open), of the segment that is called so: its build ids are not read.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); [`Error::Section`] if it is another segment.
+    pub fn open_as(id: SegmentId, bytes: &'a [u8]) -> Result<Self> {
+        let segment = Self::read(bytes)?;
+        if segment.id.checksum != id.checksum {
+            let what = "it is another one than is named";
+            return Err(Error::Section { section: "segment", offset: 0, what });
+        }
+        Ok(Self { id, ..segment })
+    }
+    /// All but the build id in its name.
+    fn read(bytes: &'a [u8]) -> Result<Self> {
         let (header, rest) = SegmentHeader::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
         if header.magic != MAGIC {
             return Err(Error::NotAnIndex);
@@ -159,12 +178,12 @@ impl<'a> Segment<'a> {
         if due != header.length.get() {
             return Err(damaged("the parts do not end where the segment does"));
         }
-        Ok(Self { bytes, header, entries })
+        let checksum = header.directory_checksum.get().to_be_bytes();
+        Ok(Self { bytes, header, entries, id: SegmentId { checksum, ..SegmentId::default() } })
     }
-    /// What it is called, given the build id of its vmlinux.
+    /// What it is called.
     pub fn id(&self) -> SegmentId {
-        let build_id = self.part(Part::BuildIds).first_chunk().copied().unwrap_or_default();
-        SegmentId { build_id, checksum: self.header.directory_checksum.get().to_be_bytes() }
+        self.id
     }
     /// Where a part is.
     #[inline]
