@@ -79,19 +79,20 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens a kernel, given what its segments are called, and where they lie.
+    /// Opens a kernel, given its release, what its segments are called, and where they lie.
     ///
     /// # Errors
     /// Those of [`Kernel::open_among`].
     pub fn open(
         segments: Arc<Segments>,
+        release: &[u8],
         chain: impl Iterator<Item = (SegmentId, Range<usize>)>,
     ) -> probeidx_format::Result<Self> {
         // SAFETY: the bytes stay mapped as long as the segments, which `Self` keeps; `Self` lends the kernel only for as long as
         // itself is borrowed, and the segments lend none of what is open.
         let bytes: &'static [u8] = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(segments.bytes()) };
         let chain = chain.map(|(id, range)| (id, bytes.get(range).unwrap_or_default()));
-        Ok(Self { kernel: Kernel::open_among(chain, &segments.open)?, _segments: segments })
+        Ok(Self { kernel: Kernel::open_among(release, chain, &segments.open)?, _segments: segments })
     }
     /// The kernel.
     pub fn kernel(&self) -> &Kernel<'_> {

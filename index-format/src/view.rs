@@ -141,7 +141,7 @@ impl<'a> View<'a> {
 
     /// The kernel's release, as `uname -r` prints it; empty for a user object.
     pub fn release(&self) -> &'a [u8] {
-        self.string(self.release)
+        self.store.map_or_else(|| self.string(self.release), Kernel::release)
     }
     /// The build id of vmlinux, zeros if it has none; `None` if vmlinux is not indexed. Cost: less than a look at its record, which a
     /// kernel of a store puts together.

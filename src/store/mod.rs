@@ -88,8 +88,10 @@ impl Store {
     }
     fn keep(&self, entry: &KernelEntry) -> Result<Kept> {
         let place = |s: &SegmentEntry| s.offset.get() as usize..(s.offset.get() + s.length.get()) as usize;
-        let chain = self.manifest().chain(entry).into_iter().map(|s| (s.id, place(s)));
-        Kept::open(Arc::clone(&self.segments), chain).map_err(|e| damaged(&self.data, e))
+        let manifest = self.manifest();
+        let chain = manifest.chain(entry).into_iter().map(|s| (s.id, place(s)));
+        let release = manifest.string(entry.release);
+        Kept::open(Arc::clone(&self.segments), release, chain).map_err(|e| damaged(&self.data, e))
     }
 }
 

@@ -32,6 +32,8 @@ pub const END: u32 = u32::MAX - 1;
 pub struct Kernel<'a> {
     /// The first of the chain first; this kernel's own last.
     chain: Vec<Segment<'a>>,
+    /// As the manifest has it, if that was asked.
+    release: Option<Box<[u8]>>,
     strings: Vec<StringPart<'a>>,
     levels: Arc<Levels<'a>>,
     lines: Lines<'a>,
@@ -53,15 +55,18 @@ impl<'a> Kernel<'a> {
     pub fn open(chain: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
         Self::of(chain.into_iter().map(Segment::open), &Open::default())
     }
-    /// As [`open`](Self::open), given what the segments are called, beside others of the same store that may be open.
+    /// As [`open`](Self::open), given what the manifest says: the kernel's release, and what its segments are called. Beside others
+    /// of the same store that may be open.
     ///
     /// # Errors
     /// As for [`open`](Self::open), and for [`Segment::open_as`].
     pub fn open_among(
+        release: &[u8],
         chain: impl IntoIterator<Item = (SegmentId, &'a [u8])>,
         others: &Open<'a>,
     ) -> Result<Self> {
-        Self::of(chain.into_iter().map(|(id, bytes)| Segment::open_as(id, bytes)), others)
+        let kernel = Self::of(chain.into_iter().map(|(id, bytes)| Segment::open_as(id, bytes)), others)?;
+        Ok(Self { release: Some(release.into()), ..kernel })
     }
     fn of(chain: impl Iterator<Item = Result<Segment<'a>>>, others: &Open<'a>) -> Result<Self> {
         let damaged = |section, what| Error::Section { section, offset: 0, what };
@@ -84,6 +89,7 @@ impl<'a> Kernel<'a> {
                 .map(|segment| StringPart::open(segment, &others.strings))
                 .collect::<Result<_>>()?,
             chain: open,
+            release: None,
             assembled: Assembled::default(),
             searches: Searches::new(others.recent.get_or_default(first), own),
             places_of_objects: Starts::default(),
@@ -283,6 +289,11 @@ impl<'a> Kernel<'a> {
             stored.map_or(u32::MAX, |(_, row)| self.number(space, first(row).get()))
         };
         starts.up_to(self.length(R::SPACE), number, start).saturating_sub(1) as u32
+    }
+    /// Its release.
+    pub(crate) fn release(&self) -> &[u8] {
+        let own = || self.text(StrId::new(self.own().header.release.get()));
+        self.release.as_deref().unwrap_or_else(own)
     }
     /// The build id of vmlinux, if the kernel has that. Cost: a search for its row.
     pub(crate) fn build_id(&self) -> Option<[u8; 20]> {
