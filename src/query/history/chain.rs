@@ -26,29 +26,22 @@ impl<'a> Chains<'a> {
     /// in the segments between the two.
     pub fn asked(&self, subject: &Subject) -> Vec<usize> {
         let named = named(subject);
-        let mut asked: Vec<Option<usize>> = vec![None; self.segments.len()];
         let below = |at: usize| {
             let (kind, name) = named?;
-            let may_differ = |segment: &&Segment<'_>| segment.may_differ(kind, name);
-            let same = self.segments[at].iter().rev().take_while(|segment| !may_differ(segment));
-            same.filter_map(|segment| self.at.get(&segment.header.before)).copied().next()
+            let chain = self.segments[at].iter().rev();
+            let mut same = chain.take_while(|segment| !segment.may_differ(kind, name));
+            same.find_map(|segment| self.at.get(&segment.header.before)).copied()
         };
-        for first in 0..asked.len() {
-            let (mut at, mut passed) = (first, vec![]);
-            // Each is below the one before.
-            let found = loop {
-                if let Some(known) = asked[at] {
-                    break known;
-                }
-                passed.push(at);
-                match below(at) {
-                    Some(lower) => at = lower,
-                    None => break at,
-                }
-            };
-            passed.into_iter().for_each(|at| asked[at] = Some(found));
+        // Of a longer chain, the kernels below are known.
+        let mut asked: Vec<usize> = (0..self.segments.len()).collect();
+        let mut in_order = asked.clone();
+        in_order.sort_by_key(|at| self.segments[*at].len());
+        for at in in_order {
+            if let Some(lower) = below(at) {
+                asked[at] = asked[lower];
+            }
         }
-        asked.into_iter().enumerate().map(|(at, found)| found.unwrap_or(at)).collect()
+        asked
     }
 }
 
