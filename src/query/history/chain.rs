@@ -1,6 +1,7 @@
 //! Kernels of a store whose facts are those of another one: the segments between the two say that nothing of the name differs.
 use super::Subject;
 use crate::pattern::Pattern;
+use crate::query::spec::member_path::Step;
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::store::differing::Kind;
@@ -50,7 +51,7 @@ fn named(subject: &Subject) -> Option<(Kind, &[u8])> {
     match subject {
         Subject::Function(asked) => Some((Kind::Function, literal(&asked.declared.name)?)),
         Subject::Tracepoint(asked) => Some((Kind::Tracepoint, literal(&asked.event)?)),
-        Subject::Member(path) if path.steps.len() <= 1 => {
+        Subject::Member(path) if matches!(path.steps[..], [] | [Step::Member(_)]) => {
             Some((Kind::Type, lookup::split(&path.root).1.as_bytes()))
         }
         Subject::Member(_) | Subject::Alias(_) | Subject::Line(..) => None,
