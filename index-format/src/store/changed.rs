@@ -30,8 +30,8 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// The bytes of [`Part::Changed`].
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// The lists as bytes.
+    fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![];
         for names in [&self.functions, &self.types, &self.tracepoints] {
             put(&mut bytes, names.len() as u64);
@@ -61,16 +61,24 @@ impl Changed {
     }
 }
 
-/// The bytes of [`Part::Changed`] with a filter before the lists. It has two records then.
-pub fn with_filter(filter: &[u8], changed: &Changed) -> Vec<u8> {
-    [U32::new(filter.len() as u32).as_bytes(), filter, &changed.to_bytes()].concat()
+/// The records of [`Part::Changed`] without and with a filter.
+const LISTS: u32 = 1;
+const WITH_FILTER: u32 = 2;
+
+/// The bytes of [`Part::Changed`], and how many records it has.
+pub fn part(changed: &Changed, filter: Option<&[u8]>) -> (Vec<u8>, u32) {
+    let lists = changed.to_bytes();
+    match filter {
+        None => (lists, LISTS),
+        Some(filter) => ([U32::new(filter.len() as u32).as_bytes(), filter, &lists].concat(), WITH_FILTER),
+    }
 }
 
 impl<'a> Segment<'a> {
     /// What differs from the kernel before; `None` if that is not known.
     pub fn changed(&self) -> Option<Changed> {
         match self.entry(Part::Changed).records.get() {
-            1 => Changed::read(self.part(Part::Changed)),
+            LISTS => Changed::read(self.part(Part::Changed)),
             _ => Changed::read(self.filter()?.1),
         }
     }
@@ -81,7 +89,7 @@ impl<'a> Segment<'a> {
     /// The filter, and the lists behind it.
     fn filter(&self) -> Option<(&'a [u8], &'a [u8])> {
         let bytes = self.part(Part::Changed);
-        let bytes = Some(bytes).filter(|_| self.entry(Part::Changed).records.get() == 2)?;
+        let bytes = Some(bytes).filter(|_| self.entry(Part::Changed).records.get() == WITH_FILTER)?;
         let (length, rest) = U32::ref_from_prefix(bytes).ok()?;
         rest.split_at_checked(length.get() as usize)
     }

@@ -21,7 +21,7 @@ use probeidx_format::id::{StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 use probeidx_format::store::BLOBS;
 use probeidx_format::store::Kernel;
-use probeidx_format::store::changed::{Changed, with_filter};
+use probeidx_format::store::changed::{self, Changed};
 use probeidx_format::store::levels::{SpaceRecord, is_absolute};
 use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, PatchedRecord};
@@ -42,17 +42,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// What cannot be shared; only an index that is damaged has something of the kind.
 pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>) -> Result<Vec<u8>, String> {
     let mut added = Adding::new(view, before).run()?;
-    if let Some((changed, filter)) = before.and_then(|before| changed(before, &added.write())) {
-        added.parts[Part::Changed as usize] = match filter {
-            Some(filter) => (with_filter(&filter, &changed), 2, 0),
-            None => (changed.to_bytes(), 1, 0),
-        };
+    if let Some((changed, filter)) = before.and_then(|before| differences(before, &added.write())) {
+        let (bytes, records) = changed::part(&changed, filter.as_deref());
+        added.parts[Part::Changed as usize] = (bytes, records, 0);
     }
     Ok(added.write())
 }
 
 /// What differs from the kernel before, given the segment but for that: see [`diff::changed`].
-fn changed(before: &Kernel<'_>, segment: &[u8]) -> Option<(Changed, Option<Vec<u8>>)> {
+fn differences(before: &Kernel<'_>, segment: &[u8]) -> Option<(Changed, Option<Vec<u8>>)> {
     let chain = before.chain().iter().map(|segment| segment.bytes).chain([segment]);
     let kernel = Kernel::open(chain).ok()?;
     diff::changed([&View::of_store(before), &View::of_store(&kernel)])

@@ -193,18 +193,23 @@ impl<'a> Both<'a> {
             && self.objects_have_the_same_flags()
     }
     fn objects_have_the_same_flags(&self) -> bool {
-        let common = self.common(Space::ObjectIds);
-        let mut hints = [Hint::default(); 2];
-        let is_same = |(new, old): (u32, u32)| {
-            let one: Option<ObjectRecord> = self.row(Which::Old, old, &mut hints[0]);
-            let other: Option<ObjectRecord> = self.row(Which::New, new, &mut hints[1]);
-            one.zip(other).is_some_and(|(one, other)| {
+        let is_first = self.common(Space::ObjectIds).other(Which::New, 0) == Some(0);
+        is_first
+            && self.objects_agree(|one, other| {
                 (one.flags, one.unread) == (other.flags, other.unread) && !one.has(ObjectRecord::NAMES_ONLY)
             })
-        };
-        let pairs =
+    }
+    /// Whether this holds for each object that both kernels have.
+    fn objects_agree(&self, is_same: impl Fn(ObjectRecord, ObjectRecord) -> bool) -> bool {
+        let common = self.common(Space::ObjectIds);
+        let mut hints = [Hint::default(); 2];
+        let mut pairs =
             common.runs(Which::New).iter().flat_map(|run| (run.from..run.from + run.length).zip(run.to..));
-        common.other(Which::New, 0) == Some(0) && pairs.into_iter().all(is_same)
+        pairs.all(|(new, old)| {
+            let one: Option<ObjectRecord> = self.row(Which::Old, old, &mut hints[0]);
+            let other: Option<ObjectRecord> = self.row(Which::New, new, &mut hints[1]);
+            one.zip(other).is_some_and(|(one, other)| is_same(one, other))
+        })
     }
 
     /// The names of functions, but for those of [`placements`], and of tracepoints; and where verdicts may differ.

@@ -14,10 +14,9 @@ mod trees;
 
 use super::addresses::{Objects, Window};
 use super::{Both, Touched};
+use probeidx_format::View;
 use probeidx_format::id::{FunctionId, StrId};
-use probeidx_format::record::{
-    CalledRecord, FrameRecord, FunctionRecord, ObjectRecord, SymbolRecord, TypeRecord,
-};
+use probeidx_format::record::{FrameRecord, FunctionRecord, TypeRecord};
 use probeidx_format::store::Space;
 use probeidx_format::store::common::Which;
 use probeidx_format::store::differing::Kind;
@@ -31,7 +30,7 @@ use trees::{Trees, Windows};
 /// The names, some of them often, given those that a comparison may mind. `None` if any may differ. Cost: linear in what only one
 /// kernel has, in all functions and types if lines moved, and in all calls.
 pub fn names<'a>(both: &Both<'a>, touched: &Touched<'a>) -> Option<Vec<(Kind, &'a [u8])>> {
-    if !objects_have_the_same_names(both) {
+    if !both.objects_agree(|one, other| one.name == other.name) {
         return None;
     }
     let (mut functions, mut types) = (Marked::default(), Marked::default());
@@ -49,56 +48,45 @@ pub fn names<'a>(both: &Both<'a>, touched: &Touched<'a>) -> Option<Vec<(Kind, &'
     let windows = trees.windows;
     called(both, windows, &mut functions);
 
-    functions.texts.extend(&touched.functions);
-    types.texts.extend(&touched.types);
-    let all = functions.all(both, Kind::Function).chain(types.all(both, Kind::Type));
-    Some(all.chain(touched.tracepoints.iter().map(|name| (Kind::Tracepoint, *name))).collect())
+    let compared = [
+        (Kind::Function, &touched.functions),
+        (Kind::Type, &touched.types),
+        (Kind::Tracepoint, &touched.tracepoints),
+    ];
+    let compared = compared.into_iter().flat_map(|(kind, names)| names.iter().map(move |name| (kind, *name)));
+    let marked = functions.all(both, Kind::Function).chain(types.all(both, Kind::Type));
+    Some(marked.chain(compared).collect())
 }
 
-/// Names that were found, many of them often.
+/// Names that were found, many of them often: a bit for each string.
 #[derive(Default)]
-struct Marked<'a> {
-    /// A bit for each string.
-    strings: Vec<u64>,
-    /// Those of which only the text is known.
-    texts: Vec<&'a [u8]>,
-}
+struct Marked(Vec<u64>);
 
-impl<'a> Marked<'a> {
+impl Marked {
     fn insert(&mut self, name: StrId) {
         let (word, bit) = (name.index() / 64, name.index() % 64);
-        if self.strings.len() <= word {
-            self.strings.resize(word + 1, 0);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
         }
-        self.strings[word] |= 1 << bit;
+        self.0[word] |= 1 << bit;
     }
-    fn all(self, both: &Both<'a>, kind: Kind) -> impl Iterator<Item = (Kind, &'a [u8])> {
+    /// The name of a function.
+    fn function(&mut self, view: &View<'_>, function: FunctionId) {
+        view.functions.get(function.index()).into_iter().for_each(|function| self.insert(function.name));
+    }
+    fn all<'a>(self, both: &Both<'a>, kind: Kind) -> impl Iterator<Item = (Kind, &'a [u8])> {
         let bits = |(word, of): (usize, u64)| {
             (0..64).filter(move |bit| of >> bit & 1 != 0).map(move |bit| 64 * word + bit)
         };
-        let ids = self.strings.into_iter().enumerate().flat_map(bits);
-        let texts = ids.map(|id| both.text(StrId::new(id as u32))).chain(self.texts);
+        let ids = self.0.into_iter().enumerate().flat_map(bits);
+        let texts = ids.map(|id| both.text(StrId::new(id as u32)));
         texts.filter(|text| !text.is_empty()).map(move |text| (kind, text))
     }
 }
 
-/// Whether a module that both kernels have is called alike.
-fn objects_have_the_same_names(both: &Both<'_>) -> bool {
-    let ids = both.common(Space::ObjectIds);
-    let mut hints = [Hint::default(); 2];
-    ids.runs(Which::New).iter().flat_map(|run| (run.from..run.from + run.length).zip(run.to..)).all(
-        |(new, old)| {
-            let one: Option<ObjectRecord> = both.row(Which::Old, old, &mut hints[0]);
-            let other: Option<ObjectRecord> = both.row(Which::New, new, &mut hints[1]);
-            one.zip(other).is_some_and(|(one, other)| one.name == other.name)
-        },
-    )
-}
-
-/// Functions and symbols of which only one kernel has the row. Clones count for the function that they were made of.
-fn of_rows<'a>(both: &Both<'a>, names: &mut Marked<'a>) {
-    one_sided(both, Space::FunctionIds, |r: FunctionRecord| Some(r.name), names);
-    one_sided(both, Space::Symbols, |r: SymbolRecord| r.is_function().then_some(r.name), names);
+/// Functions that both kernels have with other rows. Those that only one has are among the names that a comparison minds, and so are
+/// those of symbols.
+fn of_rows(both: &Both<'_>, names: &mut Marked) {
     let (ids, rows) = (both.common(Space::FunctionIds), both.common(Space::Functions));
     let mut hints = [Hint::default(); 2];
     for (new, old) in ids.changed(&rows) {
@@ -123,25 +111,6 @@ fn is_same_function(both: &Both<'_>, functions: [FunctionRecord; 2]) -> bool {
     one.0 == other.0 && one.1.return_type == other.1.return_type && one.1.map(said).eq(other.1.map(said))
 }
 
-fn one_sided<'a, R: Shared>(
-    both: &Both<'a>,
-    space: Space,
-    name: impl Fn(R) -> Option<StrId>,
-    names: &mut Marked<'a>,
-) {
-    let common = both.common(space);
-    for which in Which::BOTH {
-        let mut hint = Hint::default();
-        for at in common.only(which).flatten() {
-            let Some(row) = both.row(which, at, &mut hint) else { break };
-            let Some(name) = name(row) else { continue };
-            names.insert(name);
-            let text = both.text(name);
-            names.texts.extend(memchr::memchr(b'.', text).map(|dot| &text[..dot]));
-        }
-    }
-}
-
 /// The files in which some line is another one than in the kernel before.
 fn moved_files(both: &Both<'_>) -> FxHashSet<StrId> {
     let by_file = |which: Which| both.kernel(which).line_runs().chunk_by(|one, other| one.file == other.file);
@@ -162,11 +131,11 @@ fn moved_files(both: &Both<'_>) -> FxHashSet<StrId> {
 }
 
 /// What is declared on another line, although its row is the same.
-fn in_moved_files<'a, R: Shared>(
-    both: &Both<'a>,
+fn in_moved_files<R: Shared>(
+    both: &Both<'_>,
     moved: &FxHashSet<StrId>,
     declared: impl Fn(&R) -> (StrId, StrId, u32),
-    names: &mut Marked<'a>,
+    names: &mut Marked,
 ) {
     if moved.is_empty() {
         return;
@@ -200,57 +169,26 @@ fn frames(both: &Both<'_>) -> Vec<Window> {
 }
 
 /// Functions with calls that only one kernel has, or that are in these windows.
-fn called<'a>(both: &Both<'a>, windows: Vec<Window>, names: &mut Marked<'a>) {
+fn called(both: &Both<'_>, windows: Vec<Window>, names: &mut Marked) {
     let (calls, called) = (both.common(Space::Calls), both.common(Space::Called));
     for which in Which::BOTH {
         let view = both.view(which);
-        let all = view.all_called();
-        let mut mark = |function: FunctionId| {
-            view.functions.get(function.index()).into_iter().for_each(|function| names.insert(function.name));
-        };
+        let (all, sites) = (view.all_called(), both.kernel(which).table::<CallRecord>());
         for at in called.only(which).flatten() {
-            all.get(at as usize).into_iter().for_each(|called| mark(called.function));
+            all.get(at as usize).into_iter().for_each(|called| names.function(view, called.function));
         }
-        let sites = both.kernel(which).table::<CallRecord>();
         let windows = Windows::of(which, &windows);
         let mut own = calls.only(which).chain(calls.breaks(which).map(|at| at..at + 1)).collect::<Vec<_>>();
         own.sort_unstable_by_key(|range| range.start);
         let mut own = own.into_iter().peekable();
-        let mut sites = (0..).zip(sites.iter());
-        for pair in Pairs::of(all.iter()) {
-            let (one, next): (CalledRecord, CalledRecord) = pair;
-            while own.next_if(|range| range.end <= one.first_call.get()).is_some() {}
-            let mut is_told = own.peek().is_some_and(|range| range.start < next.first_call.get());
-            let count = next.first_call.get().saturating_sub(one.first_call.get()) as usize;
-            for (_, site) in sites.by_ref().take(count) {
-                is_told = is_told || windows.have(site.object, site.pc.get());
-            }
-            if is_told {
-                mark(one.function);
+        for (one, next) in all.iter().zip(all.from(1).iter()) {
+            let (first, end) = (one.first_call.get(), next.first_call.get());
+            while own.next_if(|range| range.end <= first).is_some() {}
+            let is_own = own.peek().is_some_and(|range| range.start < end);
+            let mut sites = sites.part(first as usize..end as usize).iter();
+            if is_own || sites.any(|site| windows.have(site.object, site.pc.get())) {
+                names.function(view, one.function);
             }
         }
-    }
-}
-
-/// Each record with the next one.
-struct Pairs<I: Iterator> {
-    all: I,
-    last: Option<I::Item>,
-}
-
-impl<I: Iterator> Pairs<I> {
-    fn of(mut all: I) -> Self {
-        Self { last: all.next(), all }
-    }
-}
-
-impl<I: Iterator> Iterator for Pairs<I>
-where
-    I::Item: Copy,
-{
-    type Item = (I::Item, I::Item);
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.all.next()?;
-        Some((self.last.replace(next)?, next))
     }
 }

@@ -1,6 +1,6 @@
 //! Types whose layout is another one because of what they contain: a member, what a typedef names, what an array consists of.
 use super::super::Both;
-use super::{Marked, Pairs};
+use super::Marked;
 use probeidx_format::id::TypeId;
 use probeidx_format::record::{MemberRecord, TypeRecord};
 use probeidx_format::store::Space;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 /// Types of which a row or a member is not the same, all that contain one of these, and the functions that pass one by value. Cost:
 /// linear in all types and members.
-pub fn changed<'a>(both: &Both<'a>, types: &mut Marked<'a>, functions: &mut Marked<'a>) {
+pub fn changed(both: &Both<'_>, types: &mut Marked, functions: &mut Marked) {
     let (ids, rows) = (both.common(Space::TypeIds), both.common(Space::Types));
     let members = both.common(Space::Members);
     // What only the older kernel has is in types that are others now, or that contain another one.
@@ -38,10 +38,8 @@ pub fn changed<'a>(both: &Both<'a>, types: &mut Marked<'a>, functions: &mut Mark
             types.insert(record.name);
             let kind = TypeKind::from_u8(record.kind);
             if which == Which::New && (kind.is_aggregate() || kind == TypeKind::Enum) {
-                for one in view.users(id).filter(|one| one.depth == 0) {
-                    let function = view.functions.get(one.function.index());
-                    function.into_iter().for_each(|function| functions.insert(function.name));
-                }
+                let passing = view.users(id).filter(|one| one.depth == 0);
+                passing.for_each(|one| functions.function(view, one.function));
             }
         }
     }
@@ -55,18 +53,17 @@ fn containing(both: &Both<'_>, mut found: FxHashSet<u32>) -> FxHashSet<u32> {
     }
     let kernel = both.kernel(Which::New);
     let (all, members) = (kernel.table::<TypeRecord>(), kernel.table::<MemberRecord>());
-    let mut members = members.iter();
     let mut within: Vec<(u32, u32)> = vec![];
-    for (at, (record, next)) in (0..).zip(Pairs::of(all.iter())) {
-        let count = next.first_member.get().saturating_sub(record.first_member.get());
-        let own = members.by_ref().take(count as usize).filter_map(|member| member.target.some());
+    for (at, (record, next)) in (0..).zip(all.iter().zip(all.from(1).iter())) {
         match TypeKind::from_u8(record.kind) {
-            kind if kind.is_aggregate() => within.extend(own.map(|target| (target.get(), at))),
+            kind if kind.is_aggregate() => {
+                let own = members.part(record.first_member.get() as usize..next.first_member.get() as usize);
+                within.extend(own.iter().filter_map(|m| m.target.some()).map(|target| (target.get(), at)));
+            }
             Typedef | Array | Const | Volatile | Atomic => {
-                own.for_each(drop);
                 within.extend(record.target.some().map(|target| (target.get(), at)));
             }
-            _ => own.for_each(drop),
+            _ => {}
         }
     }
     within.sort_unstable();

@@ -6,9 +6,7 @@ use super::super::Both;
 use super::super::addresses::Window;
 use super::Marked;
 use crate::query::index::functions::{self, Placed};
-use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
-use probeidx_format::record::ObjectRecord;
 use probeidx_format::store::Space;
 use probeidx_format::store::common::Which;
 use rustc_hash::FxHashSet;
@@ -17,7 +15,7 @@ use std::ops::Range;
 /// Collects the functions of trees that are not the same, and the code of these.
 pub struct Trees<'a, 'n> {
     both: &'n Both<'a>,
-    names: &'n mut Marked<'a>,
+    names: &'n mut Marked,
     /// The trees that were found, by their first placements.
     known: [FxHashSet<u32>; 2],
     /// Where an address may belong to another function than before, or be gone.
@@ -26,7 +24,7 @@ pub struct Trees<'a, 'n> {
 
 impl<'a, 'n> Trees<'a, 'n> {
     /// None yet.
-    pub fn new(both: &'n Both<'a>, names: &'n mut Marked<'a>) -> Self {
+    pub fn new(both: &'n Both<'a>, names: &'n mut Marked) -> Self {
         Self { both, names, known: Default::default(), windows: vec![] }
     }
     /// Those with other placements, or with one that is described in another way.
@@ -104,21 +102,15 @@ impl<'a, 'n> Trees<'a, 'n> {
         end
     }
     fn name(&mut self, which: Which, placed: Placed) {
-        let function = functions::function(self.both.view(which), placed.record);
-        function.into_iter().for_each(|function| self.names.insert(function.name));
+        self.names.function(self.both.view(which), placed.record.function);
     }
     /// The addresses of a placement.
     fn code(&mut self, which: Which, placed: Placed) {
         let view = self.both.view(which);
-        let object = object_of(view, placed.id);
+        let object = view.object_of_place(placed.id);
         let ranges = view.details(placed.id, placed.record).ranges;
         self.windows.extend(ranges.map(|range| Window { which, object, pcs: range.start..range.end }));
     }
-}
-
-fn object_of(view: &View<'_>, place: PlaceId) -> ObjectId {
-    let after = view.objects.partition_point(|object: &ObjectRecord| object.first_place.get() <= place.get());
-    ObjectId::new(after.saturating_sub(1) as u32)
 }
 
 /// Windows of one kernel, to be asked for addresses.
