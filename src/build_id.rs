@@ -5,7 +5,8 @@ pub const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// The id in hexadecimal.
 pub fn hex(id: &[u8]) -> String {
-    id.iter().map(|b| format!("{b:02x}")).collect()
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16);
+    id.iter().flat_map(|b| [b >> 4, b & 15]).filter_map(digit).collect()
 }
 
 /// The debug file of a build id, relative to a folder of debug files: `.build-id/ab/cdef.debug`; `None` for an empty

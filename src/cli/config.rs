@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::args::{Global, When};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::{choose, releases, side_by_side};
+use crate::kernels::{Source, choose, releases, side_by_side};
 use crate::query::Index;
 use crate::query::index::kernel_description::KernelDescription;
+use crate::store::MANIFEST;
 
 /// The configuration that all commands share.
 #[derive(Clone, Debug)]
@@ -88,6 +89,16 @@ impl Config {
         self.session.open(path)
     }
 
+    /// The kernels that are asked, or all if none is named, in their order. Those of a store are not opened.
+    ///
+    /// # Errors
+    /// Those of [`choose`], and of [`Source::describe`] for the first that cannot be described.
+    pub fn kernels(&self) -> Result<Vec<(KernelDescription, Source)>> {
+        let paths = choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)?;
+        let described = Source::describe(&paths, self.session.stores(), &|path| self.open(path))?;
+        Ok(KernelDescription::sorted(described.into_iter().collect::<Result<_>>()?))
+    }
+
     /// Opens the kernels that are asked, or all if none is named, side by side; in the order of kernels.
     ///
     /// # Errors
@@ -106,9 +117,7 @@ impl Config {
             let description = KernelDescription::of(&index.view()?);
             Ok((description, index))
         });
-        let mut opened = opened.into_iter().collect::<Result<Vec<_>>>()?;
-        opened.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(opened)
+        Ok(KernelDescription::sorted(opened.into_iter().collect::<Result<_>>()?))
     }
 
     /// The configuration of a request: its own options override these, and there is no terminal.
@@ -170,7 +179,9 @@ impl Config {
 /// [`ErrorKind::Io`], with the owner. A file that cannot be examined is left for opening to report.
 fn check_owner(path: &Path) -> Result<()> {
     let owner = |path: &Path| std::fs::metadata(path).map(|m| m.uid());
-    match (owner(path), owner("/proc/self".as_ref())) {
+    // A kernel of a store has no file of its own.
+    let of_index = owner(path).or_else(|_| owner(&path.with_file_name(MANIFEST)));
+    match (of_index, owner("/proc/self".as_ref())) {
         (Ok(owner), Ok(me)) if owner != 0 && owner != me => {
             let what = format!("the index belongs to user {owner}, not to root or the user who asks");
             Err(Error::new(ErrorKind::Io, what).at(path).hint("to use it all the same name it with --db"))

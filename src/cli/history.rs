@@ -6,8 +6,8 @@ use super::note;
 use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::side_by_side;
-use crate::query::history::{Asked, Chains, Families, Grouping, History, Subject, facts, is_told};
+use crate::kernels::histories;
+use crate::query::history::{Asked, Families, History, Subject};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::query::index::release::Release;
 use crate::query::types::lookup;
@@ -16,6 +16,7 @@ use crate::query::{Index, answer, explain};
 use crate::render::history as render;
 use crate::render::text::Style;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The most functions of one name that are shown unless all are asked for.
@@ -24,15 +25,17 @@ const MOST_OF_A_NAME: usize = 12;
 /// Shows what many kernels have of a name, with the kernels that have each fact.
 pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let asked = Asked::parse(&args.name)?;
-    let mut opened = config.described()?;
+    let mut kernels = config.kernels()?;
     if let Some(since) = &args.since {
-        opened = after(opened, since)?;
+        kernels = after(kernels, since)?;
     }
-    let (kernels, indexes): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+    let (kernels, sources): (Vec<_>, Vec<_>) = kernels.into_iter().unzip();
     let families = Families::new(&kernels);
-    let mut told = told(&asked, &indexes)?;
+    let open = |path: &Path| config.open(path);
+    let mut told = histories(&asked, &sources, &open)?;
     if told.iter().all(|(_, histories)| histories.is_empty()) {
-        return nothing(&reasons(&args.name, &asked, indexes.last())?, config);
+        let newest = sources.last().map(|source| source.index(open)).transpose()?;
+        return nothing(&reasons(&args.name, &asked, newest)?, config);
     }
     if let Some(since) = &args.since {
         told.iter_mut().flat_map(|(_, histories)| histories).for_each(|h| h.keep_changes(families.members()));
@@ -47,54 +50,9 @@ pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     }
     if config.session.ends_with_the_answer() {
         // To free what was read of each kernel takes a tenth of reading it.
-        std::mem::forget(indexes);
+        std::mem::forget(sources);
     }
     Ok(Outcome::Done)
-}
-
-/// The histories of all that the name stands for.
-///
-/// # Errors
-/// Those of the indexes.
-pub fn told<'s>(asked: &'s Asked, indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject, Vec<History>)>> {
-    let subjects: Vec<&Subject> = asked.subjects.iter().collect();
-    let found = histories(&subjects, indexes)?;
-    match &asked.otherwise {
-        Some(otherwise) if found.is_empty() => histories(&[otherwise], indexes),
-        _ => Ok(found),
-    }
-}
-
-/// The histories of those of these subjects that a kernel has anything of.
-fn histories<'s>(
-    subjects: &[&'s Subject],
-    indexes: &[Arc<Index>],
-) -> Result<Vec<(&'s Subject, Vec<History>)>> {
-    let views = indexes.iter().map(|index| index.view()).collect::<Result<Vec<_>>>()?;
-    let chains = Chains::of(&views);
-    let asked: Vec<Vec<usize>> = subjects.iter().map(|subject| chains.asked(subject)).collect();
-    let kernels: Vec<usize> = (0..views.len()).collect();
-    let found = side_by_side(&kernels, |kernel| {
-        let (index, view) = (&indexes[*kernel], &views[*kernel]);
-        let of_each = subjects.iter().zip(&asked).map(|(subject, asked)| {
-            if asked[*kernel] != *kernel {
-                return Ok(None);
-            }
-            let found = facts(view, subject)?;
-            Ok(Some(found).filter(|found| !found.is_empty() || is_told(view, subject)))
-        });
-        of_each.collect::<Result<Vec<_>>>().map_err(|e| index.named(e))
-    });
-    let found = found.into_iter().collect::<Result<Vec<_>>>()?;
-    let histories = asked.iter().enumerate().map(|(subject, asked)| {
-        let mut grouping = Grouping::default();
-        asked.iter().for_each(|kernel| match &found[*kernel][subject] {
-            Some(facts) => grouping.add(facts),
-            None => grouping.add_unknown(),
-        });
-        grouping.finish()
-    });
-    Ok(subjects.iter().copied().zip(histories).filter(|(_, found)| !found.is_empty()).collect())
 }
 
 /// The kernels after a release, with the last ones before that.

@@ -70,6 +70,14 @@ impl Session {
         }
     }
 
+    /// The stores that are open.
+    pub fn stores(&self) -> &OpenStores {
+        match self {
+            Self::Process(stores) => stores,
+            Self::Request(request) => request.open.stores(),
+        }
+    }
+
     /// Opens an index, or returns the open one.
     ///
     /// # Errors

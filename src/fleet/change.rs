@@ -79,7 +79,8 @@ pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Adde
         (segment(&view, before.as_ref()).map_err(failed)?, after)
     };
     let before = nearest.map_or(NONE, |at| contents.at(at));
-    contents.push(&bytes, before, machine)?;
+    let flags = if view.build_id().is_some() { 0 } else { SegmentEntry::WITHOUT_VMLINUX };
+    contents.push(&bytes, before, machine, flags)?;
     let made = view.meta().ok().and_then(|meta| meta.inputs.first().map(|input| input.modified)).unwrap_or(0);
     contents.kernels.push(NewKernel {
         release: release.clone().into_bytes(),
@@ -189,7 +190,8 @@ fn rewrite(folder: &Path, kept: &[(&Store, usize)]) -> Result<u64> {
     for (_, id, before, store, segment) in &needed {
         let before = before.and_then(|before| contents.segments.iter().position(|s| s.id == before));
         let data = store.segment(segment);
-        contents.push(data, before.map_or(NONE, |at| at as u32), segment.machine.get())?;
+        let before = before.map_or(NONE, |at| at as u32);
+        contents.push(data, before, segment.machine.get(), segment.flags.get())?;
         debug_assert_eq!(contents.segments.last().map(|s| s.id), Some(*id));
         bytes.push(data);
     }
@@ -264,7 +266,7 @@ impl Contents {
         let of_line = named.filter(|(_, name)| name.line == own.line);
         of_line.min_by_key(|(_, name)| own.distance(name)).map(|(at, _)| at)
     }
-    fn push(&mut self, bytes: &[u8], before: u32, machine: u16) -> Result<()> {
+    fn push(&mut self, bytes: &[u8], before: u32, machine: u16, flags: u16) -> Result<()> {
         let id = Segment::open(bytes).map_err(|e| damaged(Path::new("segment"), e))?.id();
         let end = self.segments.iter().map(|s| s.offset.get() + s.length.get()).max().unwrap_or(0);
         self.segments.push(SegmentEntry {
@@ -273,7 +275,7 @@ impl Contents {
             length: U64::new(bytes.len() as u64),
             before: U32::new(before),
             machine: U16::new(machine),
-            unused: U16::ZERO,
+            flags: U16::new(flags),
         });
         Ok(())
     }

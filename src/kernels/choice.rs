@@ -1,10 +1,12 @@
 //! Chooses the index files that answer a question.
 use super::open::OpenStores;
 use super::selection::Selection;
+use super::source::Source;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::store;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The index files that a query uses.
 ///
@@ -55,14 +57,14 @@ pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<
     selected(db, &selection, &there)
 }
 
-/// The files whose indexes a selection selects, in the order of the kernels. Cost: opens each.
+/// The files whose indexes a selection selects, in the order of the kernels. Cost: opens each, but for those of a store.
 fn selected(db: &Path, selection: &Selection, there: &[String]) -> Result<Vec<PathBuf>> {
     let (mut kernels, stores) = (vec![], OpenStores::default());
-    for release in there {
-        let path = db.join(format!("{release}.pidx"));
-        let opened = stores.index(&path).and_then(|index| Ok(KernelDescription::of(&index.view()?)));
-        match opened {
-            Ok(kernel) => kernels.push((kernel, path)),
+    let paths: Vec<PathBuf> = there.iter().map(|release| db.join(format!("{release}.pidx"))).collect();
+    let described = Source::describe(&paths, &stores, &|path| stores.index(path).map(Arc::new))?;
+    for (path, described) in paths.into_iter().zip(described) {
+        match described {
+            Ok((kernel, _)) => kernels.push((kernel, path)),
             // The name of the file said already that it is another release.
             Err(_) if matches!(selection, Selection::Release(_)) => {}
             Err(error) => return Err(error),
@@ -70,7 +72,7 @@ fn selected(db: &Path, selection: &Selection, there: &[String]) -> Result<Vec<Pa
     }
     let (mut found, others): (Vec<_>, Vec<_>) =
         kernels.into_iter().partition(|(kernel, _)| selection.selects(kernel));
-    found.sort();
+    found = KernelDescription::sorted(found);
     if found.is_empty() {
         let said = match selection {
             Selection::Kind { .. } => {

@@ -10,12 +10,16 @@
 //! # Ok::<(), probeidx::Error>(())
 //! ```
 mod choice;
+mod history;
 mod open;
 mod selection;
+mod source;
 
 pub use choice::{choose, releases};
+pub use history::histories;
 pub use open::{OpenIndexes, OpenStores};
 pub use selection::Selection;
+pub use source::Source;
 
 use crate::error::Result;
 use crate::query::Index;

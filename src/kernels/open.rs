@@ -86,17 +86,28 @@ impl OpenStores {
     /// # Errors
     /// Those of [`Index::open`].
     pub fn index(&self, path: &Path) -> Result<Index> {
-        Index::open_with(path, |path| {
-            let Some(folder) = path.parent() else { return Ok(None) };
-            let manifest = std::fs::metadata(folder.join(store::MANIFEST)).ok().filter(Metadata::is_file);
-            let Some(manifest) = manifest else { return Ok(None) };
-            let store = self.0.get(folder, Stamp::of(&manifest), || Store::open(folder))?;
-            store.kernel_named_by(path).map(Some)
+        let store_of = |path: &Path| path.parent().map_or(Ok(None), |folder| self.store(folder));
+        Index::open_with(path, |path| match store_of(path)? {
+            Some(store) => store.kernel_named_by(path).map(Some),
+            None => Ok(None),
         })
+    }
+    /// The store in a folder; `None` if there is none.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub fn store(&self, folder: &Path) -> Result<Option<Arc<Store>>> {
+        let manifest = std::fs::metadata(folder.join(store::MANIFEST)).ok().filter(Metadata::is_file);
+        let open = |manifest| self.0.get(folder, Stamp::of(&manifest), || Store::open(folder));
+        manifest.map(open).transpose()
     }
 }
 
 impl OpenIndexes {
+    /// The stores that are open.
+    pub fn stores(&self) -> &OpenStores {
+        &self.stores
+    }
     /// The index at this path: opened if it is not open yet, or if another file has replaced it. Users of the old one
     /// keep it.
     ///

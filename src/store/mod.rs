@@ -49,7 +49,7 @@ impl Store {
     }
     /// The manifest.
     pub fn manifest(&self) -> Manifest<'_> {
-        Manifest::open(self.manifest.bytes()).expect("checked when it was opened")
+        Manifest::open_again(self.manifest.bytes()).expect("checked when it was opened")
     }
     /// The bytes of a segment.
     pub fn segment(&self, entry: &SegmentEntry) -> &[u8] {

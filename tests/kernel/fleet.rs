@@ -97,7 +97,9 @@ fn what_no_segment_names_is_the_same() {
         };
         let before = Kernel::open(lower.iter().map(|segment| segment.bytes)).unwrap();
         let views = [View::of_store(&before), View::of_store(&kernel)];
-        let chains = Chains::of(&views);
+        let own = entry.segment.get();
+        let segments = [store.manifest().segments[own as usize].before.get(), own];
+        let chains = Chains::of(Some(&store), &segments.map(Some)).unwrap();
         let names = views[1].names.owners();
         let (mut same, mut others) = (0, 0);
         for at in random.choose((0..names.len()).collect(), 3000) {

@@ -1,14 +1,14 @@
 //! Names of which anything may differ between a kernel and the one whose segment is before it: where they are declared, what
 //! calls them, where their parameters are. What [`changed`](super::changed) lists was compared; these were not.
 //!
-//! A filter has all of them, and one in a hundred others. It is 64-byte blocks, ten bits a name; a name belongs to one block and sets
-//! six of its bits, so that a look-up reads one block.
+//! A filter has all of them, and two in a thousand others: of a thousand kernels, a question would read as many in vain as it has to.
+//! It is 64-byte blocks, 16 bits a name; a name belongs to one block and sets six of its bits, so that a look-up reads one block.
 use crate::names::hash;
 
 /// The bits of a name.
 const BITS: u32 = 6;
 /// How many bits of the filter a name has, on average.
-const PER_NAME: usize = 10;
+const PER_NAME: usize = 16;
 const BLOCK: usize = 64;
 
 /// What a name is that of.
@@ -79,8 +79,8 @@ mod tests {
         assert!(own.iter().all(|name| has(&bytes, Kind::Function, name.as_bytes())));
         let wrong =
             |kind| names(5000, 15_000).iter().filter(|name| has(&bytes, kind, name.as_bytes())).count();
-        assert!(wrong(Kind::Function) < 250, "{}", wrong(Kind::Function));
-        assert!(wrong(Kind::Type) < 250, "{}", wrong(Kind::Type));
+        assert!(wrong(Kind::Function) < 50, "{}", wrong(Kind::Function));
+        assert!(wrong(Kind::Type) < 50, "{}", wrong(Kind::Type));
     }
 
     #[test]

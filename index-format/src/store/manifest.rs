@@ -69,8 +69,13 @@ pub struct SegmentEntry {
     pub before: U32,
     /// `e_machine`.
     pub machine: U16,
-    /// 0.
-    pub unused: U16,
+    /// [`WITHOUT_VMLINUX`](Self::WITHOUT_VMLINUX), or 0.
+    pub flags: U16,
+}
+
+impl SegmentEntry {
+    /// In [`flags`](Self::flags): its kernel has modules only, and its build id is that of the first one.
+    pub const WITHOUT_VMLINUX: u16 = 1;
 }
 
 /// A manifest in memory.
@@ -91,23 +96,14 @@ impl<'a> Manifest<'a> {
     /// # Errors
     /// [`Error::NotAnIndex`], [`Error::Older`], [`Error::Newer`], [`Error::Section`].
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
-        let damaged = |what| Error::Section { section: "manifest", offset: 0, what };
-        let (header, body) = ManifestHeader::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
-        if header.magic != MAGIC {
-            return Err(Error::NotAnIndex);
-        }
-        Error::unless_version("store", VERSION, header.version.get())?;
+        let header = header(bytes)?;
         let own = &bytes[..size_of::<ManifestHeader>() - size_of::<U32>()];
+        let body = &bytes[size_of::<ManifestHeader>()..];
         if checksum(own) != header.checksum.get() || checksum(body) != header.body.get() {
             return Err(damaged("the checksum does not match"));
         }
-        let kernels = <[KernelEntry]>::ref_from_prefix_with_elems(body, header.kernels.get() as usize);
-        let (kernels, rest) = kernels.map_err(|_| damaged("it is too short"))?;
-        let segments = <[SegmentEntry]>::ref_from_prefix_with_elems(rest, header.segments.get() as usize);
-        let (segments, strings) = segments.map_err(|_| damaged("it is too short"))?;
-        if strings.len() != header.strings.get() as usize {
-            return Err(damaged("it does not end where its strings do"));
-        }
+        let manifest = Self::open_again(bytes)?;
+        let Self { kernels, segments, .. } = manifest;
         for (at, segment) in segments.iter().enumerate() {
             if segment.before.get() != NONE && segment.before.get() as usize >= at {
                 return Err(damaged("a segment does not follow the one before it"));
@@ -115,6 +111,22 @@ impl<'a> Manifest<'a> {
         }
         if kernels.iter().any(|kernel| kernel.segment.get() as usize >= segments.len()) {
             return Err(damaged("a kernel has no segment"));
+        }
+        Ok(manifest)
+    }
+    /// As [`open`](Self::open), of bytes that were checked. Cost: nothing to speak of.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_again(bytes: &'a [u8]) -> Result<Self> {
+        let header = header(bytes)?;
+        let body = &bytes[size_of::<ManifestHeader>()..];
+        let kernels = <[KernelEntry]>::ref_from_prefix_with_elems(body, header.kernels.get() as usize);
+        let (kernels, rest) = kernels.map_err(|_| damaged("it is too short"))?;
+        let segments = <[SegmentEntry]>::ref_from_prefix_with_elems(rest, header.segments.get() as usize);
+        let (segments, strings) = segments.map_err(|_| damaged("it is too short"))?;
+        if strings.len() != header.strings.get() as usize {
+            return Err(damaged("it does not end where its strings do"));
         }
         Ok(Self { generation: header.generation.get(), kernels, segments, strings })
     }
@@ -139,6 +151,20 @@ impl<'a> Manifest<'a> {
         chain.reverse();
         chain
     }
+}
+
+/// The start of a manifest of this version.
+fn header(bytes: &[u8]) -> Result<&ManifestHeader> {
+    let (header, _) = ManifestHeader::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
+    if header.magic != MAGIC {
+        return Err(Error::NotAnIndex);
+    }
+    Error::unless_version("store", VERSION, header.version.get())?;
+    Ok(header)
+}
+
+fn damaged(what: &'static str) -> Error {
+    Error::Section { section: "manifest", offset: 0, what }
 }
 
 /// A kernel to be written.

@@ -13,7 +13,7 @@ use probeidx_format::tapset::DefinitionKind;
 /// An alias as the tapset in the index defines it for this kernel. Cost: derives its points.
 pub(super) fn facts(view: &View<'_>, name: &str) -> Result<Vec<About>> {
     // To decode where the definitions are costs more than all other facts. Without tapsets there are none.
-    if view.tapset.named(DefinitionKind::Alias, name.as_bytes()).is_empty() {
+    if !is_named(view, name) {
         return Ok(vec![]);
     }
     let definitions = Definitions::of_index(view)?;
@@ -42,6 +42,11 @@ pub(super) fn facts(view: &View<'_>, name: &str) -> Result<Vec<About>> {
         (What::Variables, variables),
     ];
     Ok(vec![About::whole(name, facts)])
+}
+
+/// Whether the tapset in the index has an alias of this name. Cost: a binary search.
+pub(super) fn is_named(view: &View<'_>, name: &str) -> bool {
+    !view.tapset.named(DefinitionKind::Alias, name.as_bytes()).is_empty()
 }
 
 /// The points that have a place and are no aliases.

@@ -1,49 +1,107 @@
 //! Kernels of a store whose facts are those of another one: the segments between the two say that nothing of the name differs.
 use super::Subject;
+use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::query::spec::member_path::Step;
 use crate::query::types::lookup;
-use probeidx_format::View;
+use crate::store::{Store, damaged};
+use probeidx_format::store::Segment;
 use probeidx_format::store::differing::Kind;
-use probeidx_format::store::{Segment, SegmentId};
-use rustc_hash::FxHashMap;
 
-/// Kernels by the last segments of their chains.
-pub struct Chains<'a> {
-    segments: Vec<&'a [Segment<'a>]>,
-    at: FxHashMap<SegmentId, usize>,
+/// Kernels, and the segments that lie between those of a store.
+pub struct Chains<'s> {
+    store: Option<&'s Store>,
+    kernels: usize,
+    /// As in the manifest: each after the one before it.
+    links: Vec<Link<'s>>,
 }
 
-impl<'a> Chains<'a> {
-    /// Those of kernels of stores; others are by themselves. Cost: linear in the kernels.
-    pub fn of(views: &[View<'a>]) -> Self {
-        let segments: Vec<&[Segment<'a>]> =
-            views.iter().map(|view| view.store().map_or(&[][..], |kernel| kernel.chain())).collect();
-        let own = segments.iter().zip(0..).filter_map(|(chain, at)| Some((chain.last()?.id(), at)));
-        let at = own.collect();
-        Self { segments, at }
-    }
-    /// For each kernel the position of the one that is to be asked in its place, which is itself if there is none. Cost: a look-up
-    /// in the segments between the two.
-    pub fn asked(&self, subject: &Subject) -> Vec<usize> {
-        let named = named(subject);
-        let below = |at: usize| {
-            let (kind, name) = named?;
-            let chain = self.segments[at].iter().rev();
-            let mut same = chain.take_while(|segment| !segment.may_differ(kind, name));
-            same.find_map(|segment| self.at.get(&segment.header.before)).copied()
-        };
-        // Of a longer chain, the kernels below are known.
-        let mut asked: Vec<usize> = (0..self.segments.len()).collect();
-        let mut in_order = asked.clone();
-        in_order.sort_by_key(|at| self.segments[*at].len());
-        for at in in_order {
-            if let Some(lower) = below(at) {
-                asked[at] = asked[lower];
+/// A segment of a store.
+#[derive(Clone)]
+struct Link<'s> {
+    /// The position of the one before.
+    before: usize,
+    /// The kernel whose own it is, if that is asked.
+    kernel: Option<usize>,
+    /// If it lies between kernels that are asked.
+    segment: Option<Segment<'s>>,
+}
+
+impl<'s> Chains<'s> {
+    /// Those of these kernels, each given by the position of its segment if it is one of the store. Cost: reads the headers of the
+    /// segments between them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexDamaged`](crate::error::ErrorKind::IndexDamaged), for a segment.
+    pub fn of(store: Option<&'s Store>, kernels: &[Option<u32>]) -> Result<Self> {
+        let segments = store.map_or(&[][..], |store| store.manifest().segments);
+        let link = |before: usize| Link { before, kernel: None, segment: None };
+        let mut links: Vec<_> = segments.iter().map(|segment| link(segment.before.get() as usize)).collect();
+        for (kernel, at) in kernels.iter().enumerate() {
+            if let Some(link) = at.and_then(|at| links.get_mut(at as usize)) {
+                link.kernel = Some(kernel);
             }
         }
-        asked
+        let (mut is_below, mut is_above) = (vec![false; links.len()], vec![false; links.len()]);
+        for (at, link) in links.iter().enumerate() {
+            let of = |at: usize| links.get(at).is_some_and(|link| link.kernel.is_some());
+            is_below[at] = of(link.before) || is_below.get(link.before).is_some_and(|is| *is);
+        }
+        for (at, link) in links.iter().enumerate().rev() {
+            is_above[at] |= link.kernel.is_some();
+            if is_above[at]
+                && let Some(before) = is_above.get_mut(link.before)
+            {
+                *before = true;
+            }
+        }
+        for (at, link) in links.iter_mut().enumerate().filter(|(at, _)| is_below[*at] && is_above[*at]) {
+            link.segment = store.map(|store| open(store, at)).transpose()?;
+        }
+        Ok(Self { store, kernels: kernels.len(), links })
     }
+    /// For each kernel the position of the one that is to be asked in its place, which is itself if there is none. Cost: a look-up in
+    /// each segment between kernels.
+    pub fn asked(&self, subject: &Subject) -> Vec<usize> {
+        let Some((kind, name)) = named(subject) else { return (0..self.kernels).collect() };
+        self.same(|_, link| link.segment.is_some_and(|segment| !segment.may_differ(kind, name)))
+    }
+    /// For each kernel the lowest one of its chain that has the same tapset as all between them: they have the same aliases, each
+    /// with what it means there.
+    ///
+    /// # Errors
+    /// As for [`of`](Self::of).
+    pub fn with_tapset(&self) -> Result<Vec<usize>> {
+        let mut opened: Vec<Option<Segment<'_>>> = self.links.iter().map(|link| link.segment).collect();
+        for link in self.links.iter().filter(|link| link.segment.is_some()) {
+            if let (Some(before @ None), Some(store)) = (opened.get_mut(link.before), self.store) {
+                *before = Some(open(store, link.before)?);
+            }
+        }
+        let tapset = |at: usize| opened.get(at).copied().flatten().map(|segment| segment.tapset());
+        Ok(self.same(|at, link| tapset(at).is_some_and(|own| tapset(link.before) == Some(own))))
+    }
+    /// For each kernel the lowest one of its chain from which all segments on are the same.
+    fn same(&self, is_same: impl Fn(usize, &Link<'_>) -> bool) -> Vec<usize> {
+        let mut found: Vec<usize> = (0..self.kernels).collect();
+        // Of each segment, the kernel whose facts are those of what it makes.
+        let mut same: Vec<Option<usize>> = Vec::with_capacity(self.links.len());
+        for (at, link) in self.links.iter().enumerate() {
+            let below = same.get(link.before).copied().flatten();
+            let own = below.filter(|_| is_same(at, link)).or(link.kernel);
+            if let Some(kernel) = link.kernel {
+                found[kernel] = own.unwrap_or(kernel);
+            }
+            same.push(own);
+        }
+        found
+    }
+}
+
+/// The segment at a position of the manifest.
+fn open(store: &Store, at: usize) -> Result<Segment<'_>> {
+    let entry = &store.manifest().segments[at];
+    Segment::open_as(entry.id, store.segment(entry)).map_err(|error| damaged(store.data(), error))
 }
 
 /// What segments list a subject as; `None` if they say nothing about it: an alias, a line, what a pointer leads to.

@@ -1,7 +1,7 @@
 //! Kernels in their order, by families: builds of one flavour for one architecture, of which one follows the other.
 use super::kernel_set::KernelSet;
 use crate::query::index::kernel_description::KernelDescription;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Sorted kernels, with their families.
 pub struct Families<'k> {
@@ -29,8 +29,8 @@ impl<'k> Families<'k> {
     /// The families of these kernels, which are sorted.
     pub fn new(kernels: &'k [KernelDescription]) -> Self {
         let mut members: Vec<Vec<u32>> = vec![];
-        let mut known = HashMap::new();
-        let mut releases: HashMap<&str, u32> = HashMap::new();
+        let mut known = FxHashMap::default();
+        let mut releases: FxHashMap<&str, u32> = FxHashMap::default();
         for (at, kernel) in (0..).zip(kernels) {
             let family = (kernel.id.architecture, kernel.distribution, kernel.release().flavour);
             let number = *known.entry(family).or_insert(members.len());

@@ -53,8 +53,8 @@ impl History {
 /// The states of a kind of fact, and the kernels of each.
 type States = FxHashMap<Value, KernelSet>;
 
-/// Collects what kernels have of a name, one after the other.
-#[derive(Clone, Debug, Default)]
+/// Collects what a number of kernels have of a name.
+#[derive(Clone, Debug)]
 pub struct Grouping {
     kernels: u32,
     /// Those of which it is not known.
@@ -71,16 +71,18 @@ struct Parts {
 }
 
 impl Grouping {
-    /// Adds a kernel of which it is not known whether it has the name.
-    pub fn add_unknown(&mut self) {
-        self.unknown.insert(self.kernels);
-        self.kernels += 1;
+    /// Of so many kernels.
+    pub fn of(kernels: u32) -> Self {
+        Self { kernels, unknown: KernelSet::default(), names: BTreeMap::new() }
     }
 
-    /// Adds what the next kernel has. Cost: linear in its facts.
-    pub fn add(&mut self, abouts: &[About]) {
-        let at = self.kernels;
-        self.kernels += 1;
+    /// Adds kernels of which it is not known whether they have the name.
+    pub fn add_unknown(&mut self, kernels: &KernelSet) {
+        kernels.iter().for_each(|at| self.unknown.insert(at));
+    }
+
+    /// Adds what each of these kernels has. Cost: linear in its facts.
+    pub fn add(&mut self, abouts: &[About], kernels: &KernelSet) {
         let mut parts_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for about in abouts {
             let parts = self.names.entry(about.name.clone()).or_default();
@@ -96,9 +98,9 @@ impl Grouping {
             for (what, value) in &about.facts {
                 let states = facts.entry(*what).or_default();
                 match states.get_mut(value) {
-                    Some(kernels) => kernels.insert(at),
+                    Some(known) => kernels.iter().for_each(|at| known.insert(at)),
                     None => {
-                        states.insert(value.clone(), [at].into_iter().collect());
+                        states.insert(value.clone(), kernels.clone());
                     }
                 }
             }
@@ -161,9 +163,13 @@ mod tests {
         }
     }
 
+    fn one(kernel: u32) -> KernelSet {
+        [kernel].into_iter().collect()
+    }
+
     fn histories(kernels: &[&[About]]) -> Vec<String> {
-        let mut grouping = Grouping::default();
-        kernels.iter().for_each(|abouts| grouping.add(abouts));
+        let mut grouping = Grouping::of(kernels.len() as u32);
+        (0..).zip(kernels).for_each(|(at, abouts)| grouping.add(abouts, &one(at)));
         let told = grouping.finish();
         for history in &told {
             for facts in history.by_kind() {
@@ -181,10 +187,10 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_kernel_is_not_absent() {
-        let mut grouping = Grouping::default();
-        grouping.add(&[about(None, 1)]);
-        grouping.add_unknown();
-        grouping.add(&[]);
+        let mut grouping = Grouping::of(3);
+        grouping.add(&[about(None, 1)], &one(0));
+        grouping.add_unknown(&one(1));
+        grouping.add(&[], &one(2));
         let [history] = &grouping.finish()[..] else { panic!("one name") };
         let values = |at: u32| -> Vec<&Value> {
             history.facts.iter().filter(|f| f.kernels.contains(at)).map(|f| &f.value).collect()
@@ -229,9 +235,9 @@ mod tests {
 
     #[test]
     fn what_differs_only_between_families_did_not_change() {
-        let mut grouping = Grouping::default();
-        for line in [1, 1, 2, 3] {
-            grouping.add(&[about(None, line)]);
+        let mut grouping = Grouping::of(4);
+        for (at, line) in [1, 1, 2, 3].into_iter().enumerate() {
+            grouping.add(&[about(None, line)], &one(at as u32));
         }
         let told = grouping.finish();
         let [mut history, mut same] = [told[0].clone(), told[0].clone()];

@@ -40,6 +40,11 @@ pub fn facts(view: &View<'_>, subject: &Subject) -> Result<Vec<About>> {
     }
 }
 
+/// Whether a subject is an alias that the tapset in an index lacks. All indexes with this tapset lack it.
+pub fn has_no_alias(view: &View<'_>, subject: &Subject) -> bool {
+    matches!(subject, Subject::Alias(name) if !alias::is_named(view, name))
+}
+
 /// Whether an index tells what a kernel has of a subject: without debug information and BTF nothing is known of types.
 pub fn is_told(view: &View<'_>, subject: &Subject) -> bool {
     match subject {

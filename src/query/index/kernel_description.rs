@@ -2,7 +2,10 @@
 use super::functions;
 use super::kernel_id::KernelId;
 use super::release::Release;
-use probeidx_format::View;
+use crate::build_id::hex;
+use probeidx_format::store::Kernel;
+use probeidx_format::store::manifest::{KernelEntry, Manifest, SegmentEntry};
+use probeidx_format::{View, machine};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -19,10 +22,28 @@ impl KernelDescription {
     /// The kernel of an index. Cost: a few binary searches, if its release does not tell the distribution.
     pub fn of(view: &View<'_>) -> Self {
         let id = KernelId::of(view);
+        let built = || (String::from_utf8_lossy(compiler(view)), has_signature(view));
+        let distribution = distribution(&Release::parse(&id.release), built);
+        Self { id, distribution }
+    }
+
+    /// The kernel of a store, as [`of`](Self::of) describes it, by the manifest. Only a release that does not tell the distribution
+    /// needs `open`: the kernel, if it can be opened.
+    pub fn stored<'k>(
+        manifest: &Manifest<'_>,
+        entry: &KernelEntry,
+        open: impl FnOnce() -> Option<Kernel<'k>>,
+    ) -> Self {
+        let segment = &manifest.segments[entry.segment.get() as usize];
+        let has_vmlinux = segment.flags.get() & SegmentEntry::WITHOUT_VMLINUX == 0;
+        let id = KernelId {
+            release: String::from_utf8_lossy(manifest.string(entry.release)).into_owned(),
+            architecture: machine::name(segment.machine.get()),
+            build_id: Some(segment.id.build_id).filter(|id| has_vmlinux && *id != [0; 20]).map(|id| hex(&id)),
+        };
         let built = || {
-            let signature = view.option(b"VERSION_SIGNATURE").unwrap_or_default();
-            let has_signature = signature.iter().any(|byte| *byte != b'"');
-            (String::from_utf8_lossy(compiler(view)), has_signature)
+            let has_signature = open().is_some_and(|kernel| has_signature(&View::of_store(&kernel)));
+            (String::from_utf8_lossy(manifest.string(entry.compiler)), has_signature)
         };
         let distribution = distribution(&Release::parse(&id.release), built);
         Self { id, distribution }
@@ -31,6 +52,23 @@ impl KernelDescription {
     /// The parts of its release.
     pub fn release(&self) -> Release<'_> {
         Release::parse(&self.id.release)
+    }
+
+    /// What the order compares. The line is the start of the version.
+    fn key(&self) -> impl Ord + use<'_> {
+        let release = self.release();
+        let own = (&self.id.release, self.distribution, &self.id.build_id);
+        (self.id.architecture, release.version_key(), release.flavour, own)
+    }
+
+    /// Sorts kernels, each with something of its own; equal ones stay in their order. A release is read once.
+    pub fn sorted<T>(kernels: Vec<(Self, T)>) -> Vec<(Self, T)> {
+        let (descriptions, own): (Vec<_>, Vec<_>) = kernels.into_iter().unzip();
+        let mut order: Vec<_> = descriptions.iter().map(Self::key).zip(0..).collect();
+        order.sort_unstable();
+        let order: Vec<usize> = order.into_iter().map(|(_, at)| at).collect();
+        let mut kernels: Vec<_> = descriptions.into_iter().zip(own).map(Some).collect();
+        order.into_iter().filter_map(|at| kernels[at].take()).collect()
     }
 
     /// Whether both are builds of one flavour for one architecture, so that one follows the other.
@@ -42,14 +80,7 @@ impl KernelDescription {
 
 impl Ord for KernelDescription {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (one, two) = (self.release(), other.release());
-        let rest =
-            |kernel: &Self| (kernel.id.release.clone(), kernel.distribution, kernel.id.build_id.clone());
-        // The line is the start of the version.
-        (self.id.architecture.cmp(other.id.architecture))
-            .then_with(|| one.cmp_version(&two))
-            .then_with(|| one.flavour.cmp(two.flavour))
-            .then_with(|| rest(self).cmp(&rest(other)))
+        self.key().cmp(&other.key())
     }
 }
 
@@ -66,6 +97,12 @@ pub fn compiler<'a>(view: &View<'a>) -> &'a [u8] {
         Some(text) => text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text),
         None => producer(view).unwrap_or_default(),
     }
+}
+
+/// Whether the configuration has Ubuntu's signature of the version. Cost: a binary search.
+fn has_signature(view: &View<'_>) -> bool {
+    let signature = view.option(b"VERSION_SIGNATURE").unwrap_or_default();
+    signature.iter().any(|byte| *byte != b'"')
 }
 
 /// The producer of vmlinux's first unit that is neither of an assembler nor of Rust, without its options.

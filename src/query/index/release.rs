@@ -66,6 +66,11 @@ impl<'t> Release<'t> {
         self.components().cmp(other.components())
     }
 
+    /// What [`cmp_version`](Self::cmp_version) compares, read once.
+    pub fn version_key(&self) -> impl Ord + use<'t> {
+        self.components().collect::<Vec<_>>()
+    }
+
     /// Compares as many components as the bound has, so that `6.1.0-56` is neither before nor after `6.1`.
     pub fn cmp_bound(&self, bound: &Self) -> Ordering {
         // A bound that ends with the version holds for what follows that version, too.

@@ -1,5 +1,6 @@
 //! A store of kernels: what goes in comes out, in any order, and damage is named.
 mod added;
+mod asked;
 mod told;
 
 #[cfg(target_arch = "x86_64")]

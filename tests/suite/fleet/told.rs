@@ -44,7 +44,9 @@ fn same(folder: &Path) -> (BTreeSet<String>, usize) {
         };
         let before = Kernel::open(lower.iter().map(|segment| segment.bytes)).unwrap();
         let views = [View::of_store(&before), View::of_store(&kernel)];
-        let chains = Chains::of(&views);
+        let own = entry.segment.get();
+        let segments = [store.manifest().segments[own as usize].before.get(), own];
+        let chains = Chains::of(Some(&store), &segments.map(Some)).unwrap();
         for name in views.iter().flat_map(names).collect::<BTreeSet<_>>() {
             let plain = Asked::parse(&name).unwrap().subjects;
             let of_type = Asked::parse(&format!("struct {name}")).unwrap().subjects;

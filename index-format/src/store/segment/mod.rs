@@ -10,6 +10,7 @@ mod spaces;
 mod writer;
 
 use super::record::PatchedRecord;
+use super::view::TAPSET;
 use crate::error::{Error, Result};
 use crate::header::checksum;
 use crate::record::Record;
@@ -99,7 +100,7 @@ pub struct Entry {
 }
 
 /// A section of an index that is kept as it is.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Blob {
     /// The shared number of its first byte.
@@ -194,6 +195,11 @@ impl<'a> Segment<'a> {
     #[inline]
     pub fn part(&self, part: Part) -> &'a [u8] {
         self.bytes.get(self.range(part)).unwrap_or_default()
+    }
+    /// Where the tapset of its kernel is: the same places in a chain have the same bytes.
+    pub fn tapset(&self) -> &'a [Blob] {
+        let places = <[Blob]>::ref_from_bytes(self.part(Part::BlobPlaces)).unwrap_or_default();
+        &places[..places.len().min(TAPSET)]
     }
     fn range(&self, part: Part) -> Range<usize> {
         let entry = self.entry(part);
