@@ -19,6 +19,20 @@ impl Buckets {
         }
         Self { first, next }
     }
+    /// The first position with this hash that is the one. It is not found again.
+    pub fn take(&mut self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        let bucket = bucket(hash, self.next.len());
+        let (mut before, mut at) = (None, *self.first.get(bucket)?);
+        while at != u32::MAX {
+            let next = self.next[at as usize];
+            if is_it(at as usize) {
+                *before.map_or(&mut self.first[bucket], |before: u32| &mut self.next[before as usize]) = next;
+                return Some(at as usize);
+            }
+            (before, at) = (Some(at), next);
+        }
+        None
+    }
     /// The positions with this hash, ascending, and some others.
     pub fn get(&self, hash: u64) -> impl Iterator<Item = usize> + Clone {
         let first = self.first.get(bucket(hash, self.next.len())).copied();
@@ -37,6 +51,17 @@ fn bucket(hash: u64, length: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_taken_is_gone() {
+        let hash = |at: usize| (at % 10) as u64;
+        let mut buckets = Buckets::of(40, hash);
+        let mut take = |wanted: u64| buckets.take(wanted, |at| hash(at) == wanted);
+        assert_eq!([3, 4, 3, 3, 3, 3].map(&mut take), [Some(3), Some(4), Some(13), Some(23), Some(33), None]);
+        assert_eq!(buckets.get(3).filter(|at| hash(*at) == 3).count(), 0);
+        assert_eq!(buckets.get(4).filter(|at| hash(*at) == 4).count(), 3);
+        assert_eq!(Buckets::of(0, hash).take(3, |_| true), None);
+    }
 
     #[test]
     fn all_of_a_hash_are_found_in_order() {

@@ -35,6 +35,7 @@ use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use probeidx_format::{SectionName, View};
 use rows::place;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 
 /// The segment of a kernel, given its index and the kernel that it is compared with.
 ///
@@ -200,11 +201,16 @@ impl<'v> Adding<'v> {
     }
     /// What a space is called by other tables: see [`types::numbers`].
     fn call(&mut self, space: Space, own: &[u64], before: &[u64], free: Free) {
-        let mut hint = Hint::default();
+        // What is looked for comes mostly in the order of the kernel before.
+        let hint = Cell::new(Hint::default());
         let known = self.before.map(|before| before.levels());
-        let number = |(key, at): (&u64, u32)| Some((*key, known?.there(space, at, &mut hint)?));
-        let before: Vec<(u64, u32)> = before.iter().zip(0..).filter_map(number).collect();
-        let numbers = types::numbers(own, &before, &mut self.free[free as usize]);
+        let number = |at: usize| {
+            let mut near = hint.get();
+            let number = known?.there(space, at as u32, &mut near);
+            hint.set(near);
+            number
+        };
+        let numbers = types::numbers(own, before, number, &mut self.free[free as usize]);
         let mut runs = Builder::default();
         numbers.iter().for_each(|number| runs.push(*number));
         self.numbered(space, runs, numbers.len());

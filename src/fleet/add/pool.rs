@@ -7,6 +7,7 @@ use probeidx_format::store::record::PatchedRecord;
 use probeidx_format::store::segment::Part;
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use rustc_hash::{FxHashMap, FxHasher};
+use std::cell::OnceCell;
 use std::hash::Hasher;
 
 /// What bytes belong to, by which those of the kernel before are found.
@@ -51,7 +52,7 @@ impl<'p> Pool<'p> {
     }
     /// The keys of the owners in the kernel before.
     pub fn keys(&self) -> impl Iterator<Item = u64> {
-        self.known.all.iter().map(|candidate| candidate.owner.key)
+        self.known.all.iter().map(|candidate| candidate.key)
     }
     /// The number of these bytes.
     pub fn put(&mut self, bytes: &[u8], owner: Owner) -> u32 {
@@ -83,7 +84,7 @@ impl<'p> Pool<'p> {
         let Some(kernel) = self.before else { return (None, vec![]) };
         // What follows the last one mostly follows it here too.
         if let Some(expected) = self.known.all.get(self.known.next)
-            && expected.owner.key == owner.key
+            && expected.key == owner.key
             && is_free(expected.number)
             && kernel.bytes(self.part, expected.number).starts_with(bytes)
         {
@@ -145,14 +146,15 @@ impl<'p> Pool<'p> {
 struct Candidates {
     all: Vec<Candidate>,
     by_key: Buckets,
-    /// All numbers, ascending: bytes end where others start.
-    starts: Vec<u32>,
+    /// All numbers, ascending: bytes end where others start. Once it is asked where.
+    starts: OnceCell<Vec<u32>>,
     /// The one behind the last that was taken: what follows mostly follows there too.
     next: usize,
 }
 
 struct Candidate {
-    owner: Owner,
+    key: u64,
+    group: u32,
     number: u32,
 }
 
@@ -162,25 +164,29 @@ const WINDOW: usize = 48;
 impl Candidates {
     fn read(known: impl IntoIterator<Item = (Owner, u32)>) -> Self {
         let known = known.into_iter();
-        let all: Vec<Candidate> = known.map(|(owner, number)| Candidate { owner, number }).collect();
-        let by_key = Buckets::of(all.len(), |at| all[at].owner.key);
-        let mut starts: Vec<u32> = all.iter().map(|candidate| candidate.number).collect();
-        starts.sort_unstable();
-        Self { all, by_key, starts, next: 0 }
+        let candidate = |(Owner { key, group }, number)| Candidate { key, group, number };
+        let all: Vec<Candidate> = known.map(candidate).collect();
+        let by_key = Buckets::of(all.len(), |at| all[at].key);
+        Self { all, by_key, starts: OnceCell::new(), next: 0 }
     }
     /// The positions of those of a key, else of those of the group that are near to the last one.
     fn of(&self, owner: Owner) -> impl Iterator<Item = usize> {
-        let known = self.by_key.get(owner.key).filter(move |at| self.all[*at].owner.key == owner.key);
+        let known = self.by_key.get(owner.key).filter(move |at| self.all[*at].key == owner.key);
         let window = if known.clone().next().is_some() { 0 } else { WINDOW };
         let behind = self.next..(self.next + window).min(self.all.len());
         let ahead = self.next.saturating_sub(window)..self.next.min(self.all.len());
-        let near = behind.chain(ahead.rev()).filter(move |at| self.all[*at].owner.group == owner.group);
+        let near = behind.chain(ahead.rev()).filter(move |at| self.all[*at].group == owner.group);
         known.chain(near)
     }
     /// The bytes of a number up to those of the next one.
     fn whole<'b>(&self, bytes: &'b [u8], number: u32) -> &'b [u8] {
-        let next = self.starts.partition_point(|start| *start <= number);
-        let length = self.starts.get(next).map_or(bytes.len(), |next| (next - number) as usize);
+        let starts = self.starts.get_or_init(|| {
+            let mut starts: Vec<u32> = self.all.iter().map(|candidate| candidate.number).collect();
+            starts.sort_unstable();
+            starts
+        });
+        let next = starts.partition_point(|start| *start <= number);
+        let length = starts.get(next).map_or(bytes.len(), |next| (next - number) as usize);
         &bytes[..length.min(bytes.len())]
     }
 }

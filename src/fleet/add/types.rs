@@ -2,10 +2,11 @@
 //!
 //! A type with a name is the same in two kernels if kind, name and file are; one without, if all that it consists of
 //! is the same.
+use super::buckets::Buckets;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::record::{MemberRecord, TypeRecord};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
 /// What a type is recognized by, in shared numbers.
@@ -70,15 +71,22 @@ impl<'v> Keys<'v> {
     }
 }
 
-/// The shared numbers of keys: those of the kernel before, else new ones from `free`.
-pub fn numbers(own: &[u64], before: &[(u64, u32)], free: &mut u32) -> Vec<u32> {
-    let mut known: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-    for (key, number) in before.iter().rev() {
-        known.entry(*key).or_default().push(*number);
-    }
+/// The shared numbers of keys: those of the kernel before, given by their keys, in its order; else new ones from `free`.
+pub fn numbers(
+    own: &[u64],
+    before: &[u64],
+    number: impl Fn(usize) -> Option<u32>,
+    free: &mut u32,
+) -> Vec<u32> {
+    let mut known = Buckets::of(before.len(), |at| before[at]);
     let mut new = || {
         *free += 1;
         *free - 1
     };
-    own.iter().map(|key| known.get_mut(key).and_then(Vec::pop).unwrap_or_else(&mut new)).collect()
+    let mut same = |key: &u64| {
+        // One without a number is passed over.
+        let mut take = || known.take(*key, |at| before[at] == *key);
+        std::iter::from_fn(&mut take).find_map(&number)
+    };
+    own.iter().map(|key| same(key).unwrap_or_else(&mut new)).collect()
 }

@@ -74,7 +74,9 @@ impl<'a> Touched<'a> {
     /// What rows tell that only one kernel has; `None` if these are more than so many names in a hundred.
     pub fn by_rows(views: [&'a View<'a>; 2], most: usize) -> Option<Self> {
         let both = Both::of(views)?;
-        if !both.have_the_same_rules() {
+        // What only the larger has is touched: beside all modules, the few of a cloud are little.
+        let [one, other] = views.map(|view| view.names.len());
+        if !is_little(one.abs_diff(other), views, most) || !both.have_the_same_rules() {
             return None;
         }
         let (layouts, places, others) = std::thread::scope(|scope| {
@@ -102,8 +104,7 @@ impl<'a> Touched<'a> {
             tracepoints: tracepoints.sorted(),
             windows,
         };
-        let is_little = touched.functions.len() * 100 < views[0].names.len() * most;
-        is_little.then_some(touched)
+        is_little(touched.functions.len(), views, most).then_some(touched)
     }
     /// Of what a history may tell something else, if these are the names that [rows](Self::by_rows) tell; `None` if of anything.
     /// Cost: see [`told`].
@@ -129,6 +130,11 @@ impl<'a> Touched<'a> {
             Part::TheseTracepoints(self.tracepoints),
         ]
     }
+}
+
+/// Whether so many names are fewer than this in a hundred of those of either kernel.
+fn is_little(names: usize, views: [&View<'_>; 2], most: usize) -> bool {
+    views.iter().all(|view| names * 100 < view.names.len() * most)
 }
 
 /// Names, as often as they were found.
