@@ -35,6 +35,7 @@
 //!
 //! A kernel's placement takes 21 bytes on average: 2 are its own ranges, 2 the call site, 6 the ranges and 7 the
 //! expressions of its variables. Equal details are stored once.
+mod copy;
 mod ranges;
 mod write;
 
@@ -43,9 +44,10 @@ use crate::codes::{self, Context};
 use crate::expr::{self, Expr, Place};
 use crate::id::Pc;
 use crate::store::moved::Moved;
+pub use copy::{Moving, copy};
 pub use ranges::Ranges;
 use ranges::{Cursor, Own};
-pub use write::{Block, Buffer, DetailWriter, Moving};
+pub use write::{Block, Buffer, DetailWriter};
 
 /// Addresses from `start` to below `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +297,18 @@ impl<'a> Iterator for Items<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Item<'a>> {
+        let item = self.next_unread()?;
+        if let Item::Variable(_, Location::List(list)) = &item {
+            self.reader = list.skip_all();
+        }
+        Some(item)
+    }
+}
+
+impl<'a> Items<'a> {
+    /// The next one. After a list, the reader must be brought behind its expressions.
+    #[inline(always)]
+    fn next_unread(&mut self) -> Option<Item<'a>> {
         let bits = &mut self.reader.bits;
         if bits.ended() {
             return None;
@@ -332,9 +346,7 @@ impl<'a> Iterator for Items<'a> {
                 let ranges = self.counted(count, false);
                 self.last = ranges;
                 let place = Place::of_first(ranges.left() as usize);
-                let list = LocationList { ranges, expressions: self.reader, place };
-                self.reader = list.skip_all();
-                Location::List(list)
+                Location::List(LocationList { ranges, expressions: self.reader, place })
             }
             WHOLE => {
                 let first = self.cursor.current().unwrap_or(Range { start: 0, end: 0 });

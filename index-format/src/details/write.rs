@@ -6,28 +6,20 @@ use super::{
 };
 use crate::bits::{BitWriter, Mark};
 use crate::codes;
-use crate::details::Location;
-use crate::expr::{self, Expr, FrameBase, Place};
+use crate::expr::{self, FrameBase, Place};
 use crate::varint::zigzag;
 
 /// The reusable memory of a [`DetailWriter`].
 #[derive(Default)]
 pub struct Buffer {
-    bits: BitWriter,
-    ranges: Vec<Range>,
-    /// Empty before the first list.
-    last: Vec<Range>,
-    expressions: expr::Written,
-    scratch: Vec<Range>,
-    operations: Vec<u8>,
-}
-
-/// Gives what is read other addresses.
-pub trait Moving {
-    /// A range; as long as before.
-    fn range(&mut self, range: Range) -> Range;
-    /// An address of memory.
-    fn address(&mut self, address: u64) -> u64;
+    pub(super) bits: BitWriter,
+    /// Those of the placement.
+    pub(super) ranges: Vec<Range>,
+    /// Those of the last list; empty before the first.
+    pub(super) last: Vec<Range>,
+    pub(super) expressions: expr::Written,
+    pub(super) scratch: Vec<Range>,
+    pub(super) operations: Vec<u8>,
 }
 
 impl Buffer {
@@ -48,7 +40,7 @@ pub struct Block {
 
 /// Writes the details of one placement, in order.
 pub struct DetailWriter<'a> {
-    buffer: &'a mut Buffer,
+    pub(super) buffer: &'a mut Buffer,
     entry: u32,
     due: u32,
     base: FrameBase,
@@ -156,16 +148,7 @@ impl<'a> DetailWriter<'a> {
                 self.expression(operations, Place::Only);
             }
             _ => {
-                let ranges = entries.iter().map(|e| e.0);
-                let count = self.count(ranges.clone());
-                self.variable(index, LIST);
-                self.buffer.bits.number(list_context(self.count), count);
-                self.count = count;
-                if count != OF_LAST {
-                    self.buffer.last.clear();
-                    self.buffer.last.extend(ranges.clone());
-                }
-                self.counted(count, ranges, false);
+                self.list_of(index, entries.iter().map(|e| e.0));
                 let mut place = Place::of_first(entries.len());
                 for (_, operations) in entries {
                     self.expression(operations, place);
@@ -175,56 +158,23 @@ impl<'a> DetailWriter<'a> {
         }
     }
 
-    /// A variable as it was read, with other addresses.
-    pub fn read(&mut self, index: u32, location: Location<'_>, moved: &mut impl Moving) {
-        match location {
-            Location::None => self.nowhere(index),
-            Location::Constant(value) => self.constant(index, value),
-            Location::Bytes(value) => self.bytes(index, value),
-            Location::Everywhere(expr) => {
-                self.variable(index, EVERYWHERE);
-                self.read_expression(expr, Place::Only, moved);
-            }
-            Location::Within(_, expr) => {
-                self.variable(index, WHOLE);
-                self.read_expression(expr, Place::Only, moved);
-            }
-            Location::List(list) => {
-                let mut ranges = std::mem::take(&mut self.buffer.scratch);
-                ranges.clear();
-                ranges.extend(list.map(|(range, _)| moved.range(range)));
-                let count = self.count(ranges.iter().copied());
-                self.variable(index, LIST);
-                self.buffer.bits.number(list_context(self.count), count);
-                self.count = count;
-                if count != OF_LAST {
-                    self.buffer.last.clear();
-                    self.buffer.last.extend_from_slice(&ranges);
-                }
-                self.counted(count, ranges.iter().copied(), false);
-                let mut place = Place::of_first(ranges.len());
-                for (_, expr) in list {
-                    self.read_expression(expr, place, moved);
-                    place = Place::Later;
-                }
-                self.buffer.scratch = ranges;
-            }
+    /// A variable with a list of these ranges, whose expressions follow.
+    #[inline]
+    pub(super) fn list_of(&mut self, index: u32, ranges: impl ExactSizeIterator<Item = Range> + Clone) {
+        let count = self.count(ranges.clone());
+        self.list_start(index, count);
+        if count != OF_LAST {
+            self.buffer.last.clear();
+            self.buffer.last.extend(ranges.clone());
         }
+        self.counted(count, ranges, false);
     }
-    fn read_expression(&mut self, expr: Expr<'_>, place: Place, moved: &mut impl Moving) {
-        let Buffer { bits, expressions, operations, .. } = &mut *self.buffer;
-        operations.clear();
-        let expr = match expr {
-            Expr::Memory(address) => Expr::Memory(moved.address(address)),
-            Expr::Address(address) => Expr::Address(moved.address(address)),
-            Expr::Verbatim(verbatim) => {
-                operations.extend(verbatim.bytes());
-                expr::forget_reference(operations);
-                expr
-            }
-            other => other,
-        };
-        expr::put_read(bits, &expr, operations, place, expressions);
+    /// A variable with a list of so many ranges, as they are encoded.
+    #[inline]
+    pub(super) fn list_start(&mut self, index: u32, count: u64) {
+        self.variable(index, LIST);
+        self.buffer.bits.number(list_context(self.count), count);
+        self.count = count;
     }
 
     #[inline]
@@ -233,7 +183,7 @@ impl<'a> DetailWriter<'a> {
         self.kind = kind;
     }
     #[inline]
-    fn variable(&mut self, index: u32, kind: u32) {
+    pub(super) fn variable(&mut self, index: u32, kind: u32) {
         let context = variable_context(self.kind);
         self.item(kind);
         let distance = i64::from(index as i32).wrapping_sub(i64::from(self.due as i32));

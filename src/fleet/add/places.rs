@@ -2,8 +2,7 @@
 use super::Adding;
 use super::numbers::Numbers;
 use super::pool::{Owner, Pool};
-use probeidx_format::details::{Buffer, CallSite, DetailWriter, Item, Moving, Range};
-use probeidx_format::expr::FrameBase;
+use probeidx_format::details::{Buffer, CallSite, Moving, Range, copy};
 use probeidx_format::id::{ObjectId, PlaceId, UnitId};
 use probeidx_format::record::PlaceRecord;
 use probeidx_format::store::moved::encoded;
@@ -58,29 +57,12 @@ impl Adding<'_> {
     ) {
         let details = self.view.details(id, place);
         let base = self.view.objects[object.index()].base.get();
-        let mut moved = Shift { to: &self.to, base };
-        let ranges: Vec<Range> = details.ranges.map(|range| moved.range(range)).collect();
-        let inlined = details.call.map(|call| {
+        let call = details.call.map(|call| {
             let path = self.to.string(self.view.unit_file(unit, call.file).get());
             let file = files.get(call.file as usize).copied().unwrap_or(call.file);
-            let line = self.to.line(path, call.line);
-            (details.outer, CallSite { file, line, column: call.column })
+            CallSite { file, line: self.to.line(path, call.line), column: call.column }
         });
-        let mut writer = DetailWriter::new(buffer, entry, FrameBase::Cfa, &ranges, inlined);
-        let mut blocks = vec![];
-        let mut scratch = vec![];
-        for item in details.items {
-            match item {
-                Item::Block(ranges) => {
-                    scratch.clear();
-                    scratch.extend(ranges.map(|range| moved.range(range)));
-                    blocks.push(writer.block(&scratch));
-                }
-                Item::End => drop(blocks.pop().map(|block| writer.end_block(block))),
-                Item::Variable(index, location) => writer.read(index, location, &mut moved),
-            }
-        }
-        writer.end();
+        copy(details, entry, call, &mut Shift { to: &self.to, base }, buffer);
     }
 }
 

@@ -1,0 +1,113 @@
+//! Copies a placement's details to other addresses: from those of an index to those that the kernels of a store share.
+use super::{
+    Buffer, CallSite, DetailWriter, Details, EVERYWHERE, Item, Location, LocationList, OF_LAST, OF_PLACEMENT,
+    Range, WHOLE,
+};
+use crate::expr::{self, Expr, FrameBase, Place};
+
+/// Gives what is read other addresses. Different ones stay different.
+pub trait Moving {
+    /// A range; as long as before.
+    fn range(&mut self, range: Range) -> Range;
+    /// An address of memory.
+    fn address(&mut self, address: u64) -> u64;
+}
+
+/// Writes what the details of an index are at another entry, with another call site if they have one. Cost: one pass.
+pub fn copy(
+    details: Details<'_>,
+    entry: u32,
+    call: Option<CallSite>,
+    moved: &mut impl Moving,
+    buffer: &mut Buffer,
+) {
+    let mut ranges = std::mem::take(&mut buffer.scratch);
+    ranges.clear();
+    ranges.extend(details.ranges.map(|range| moved.range(range)));
+    let inlined = call.map(|call| (details.outer, call));
+    let mut writer = DetailWriter::new(buffer, entry, FrameBase::Cfa, &ranges, inlined);
+    let mut blocks = vec![];
+    let mut items = details.items;
+    while let Some(item) = items.next_unread() {
+        match item {
+            Item::Block(of) => {
+                ranges.clear();
+                ranges.extend(of.map(|range| moved.range(range)));
+                blocks.push(writer.block(&ranges));
+            }
+            Item::End => drop(blocks.pop().map(|block| writer.end_block(block))),
+            Item::Variable(index, Location::List(list)) => {
+                items.reader = writer.copy_list(index, list, items.count, &mut ranges, moved);
+            }
+            Item::Variable(index, location) => writer.copy_location(index, location, moved),
+        }
+    }
+    writer.end();
+    buffer.scratch = ranges;
+}
+
+impl DetailWriter<'_> {
+    /// A location list, given the encoded number of its ranges; returns where its expressions end.
+    fn copy_list<'l>(
+        &mut self,
+        index: u32,
+        list: LocationList<'l>,
+        count: u64,
+        ranges: &mut Vec<Range>,
+        moved: &mut impl Moving,
+    ) -> expr::Reader<'l> {
+        let length = match count {
+            // What was the same before it was moved is so afterwards.
+            OF_PLACEMENT | OF_LAST => {
+                self.list_start(index, count);
+                let Buffer { ranges: own, last, .. } = &mut *self.buffer;
+                if count == OF_PLACEMENT {
+                    last.clone_from(own);
+                }
+                last.len()
+            }
+            _ => {
+                ranges.clear();
+                ranges.extend(list.ranges.map(|range| moved.range(range)));
+                self.list_of(index, ranges.iter().copied());
+                ranges.len()
+            }
+        };
+        let (mut expressions, mut place) = (list.expressions, list.place);
+        for _ in 0..length {
+            self.copy_expression(expressions.read(place), place, moved);
+            place = Place::Later;
+        }
+        expressions
+    }
+    fn copy_location(&mut self, index: u32, location: Location<'_>, moved: &mut impl Moving) {
+        match location {
+            Location::None | Location::List(_) => self.nowhere(index),
+            Location::Constant(value) => self.constant(index, value),
+            Location::Bytes(value) => self.bytes(index, value),
+            Location::Everywhere(expr) => {
+                self.variable(index, EVERYWHERE);
+                self.copy_expression(expr, Place::Only, moved);
+            }
+            Location::Within(_, expr) => {
+                self.variable(index, WHOLE);
+                self.copy_expression(expr, Place::Only, moved);
+            }
+        }
+    }
+    fn copy_expression(&mut self, expr: Expr<'_>, place: Place, moved: &mut impl Moving) {
+        let Buffer { bits, expressions, operations, .. } = &mut *self.buffer;
+        let expr = match expr {
+            Expr::Memory(address) => Expr::Memory(moved.address(address)),
+            Expr::Address(address) => Expr::Address(moved.address(address)),
+            Expr::Verbatim(verbatim) => {
+                operations.clear();
+                operations.extend(verbatim.bytes());
+                expr::forget_reference(operations);
+                expr
+            }
+            other => other,
+        };
+        expr::put_read(bits, &expr, operations, place, expressions);
+    }
+}
