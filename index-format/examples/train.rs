@@ -91,7 +91,7 @@ fn rows(view: &View<'_>) -> usize {
     let changed = sequences.filter(|sequence| {
         let rows: Vec<_> = view.rows(sequence).collect();
         let mut out = vec![];
-        lines::put(&mut out, sequence.start.get(), &rows);
+        lines::Writer::default().put(&mut out, sequence.start.get(), &rows);
         !bytes[sequence.rows.get() as usize..].starts_with(&out)
     });
     changed.count()

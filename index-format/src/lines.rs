@@ -107,19 +107,34 @@ struct Memory {
 
 impl Memory {
     fn new() -> Self {
+        Self { followers: vec![Position::default(); FOLLOWERS], ..Self::without_followers() }
+    }
+    fn without_followers() -> Self {
         Self {
             position: Position::default(),
             key: 0,
             recent: Default::default(),
             oldest: 0,
             lines: [0; FILES],
-            followers: vec![Position::default(); FOLLOWERS],
+            followers: vec![],
         }
+    }
+    /// As new, given the slots of followers that are not zero, which become zero.
+    fn forget(&mut self, followed: &mut Vec<u16>) {
+        let followers = std::mem::take(&mut self.followers);
+        *self = Self { followers, ..Self::without_followers() };
+        followed.drain(..).for_each(|slot| self.followers[usize::from(slot)] = Position::default());
+    }
+    /// Where the position that last followed this one is.
+    #[inline]
+    fn slot(&self) -> usize {
+        self.key as usize >> 22
     }
     /// The position that last followed this one.
     #[inline]
     fn follower(&mut self) -> &mut Position {
-        &mut self.followers[self.key as usize >> 22]
+        let slot = self.slot();
+        &mut self.followers[slot]
     }
     /// The last line of a file.
     #[inline]
@@ -162,52 +177,65 @@ fn key(position: Position) -> u32 {
     mixed.wrapping_mul(0x9e37_79b1)
 }
 
-/// Appends the rows of one sequence that starts at `start`. Their addresses must not decrease.
-pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
-    let mut bits = BitWriter::new(std::mem::take(out));
-    bits.number(codes::ROWS, rows.len() as u64);
-    let mut memory = Memory::new();
-    let mut keys = [0; RECENT];
-    let mut pc = start;
-    let mut last = Before::default();
-    for row in rows {
-        let advance = row.pc.wrapping_sub(pc);
-        pc = row.pc;
-        let position = row.position;
-        let before = memory.position;
-        let key = if position == before { memory.key } else { key(position) };
-        let code = if position == before {
-            SAME
-        } else if *memory.follower() == position {
-            FOLLOWER
-        } else if let Some(age) = memory.find(&keys, position, key) {
-            FIRST_RECENT + age as u32
-        } else if position.file == before.file {
-            LINE_AND_COLUMN
-        } else {
-            FILE_TOO
-        };
-        let now = Before { code, is_stmt: row.is_stmt.into(), advances: u32::from(advance != 0) };
-        bits.symbol(last.head(), now.advances * ADVANCES + now.is_stmt * IS_STMT + code);
-        if let Some(more) = advance.checked_sub(1) {
-            bits.number(last.advance(now), more.into());
-        }
-        if let LINE_AND_COLUMN | FILE_TOO = code {
-            if code == FILE_TOO {
-                bits.number(codes::FILE, position.file.into());
+/// Writes sequences of rows. To clear its memory before each would take longer than most.
+#[derive(Debug, Default)]
+pub struct Writer {
+    memory: Option<Memory>,
+    /// The slots of followers that are not zero.
+    followed: Vec<u16>,
+}
+
+impl Writer {
+    /// Appends the rows of one sequence that starts at `start`. Their addresses must not decrease.
+    pub fn put(&mut self, out: &mut Vec<u8>, start: u32, rows: &[Row]) {
+        let Self { memory, followed } = self;
+        let memory = memory.get_or_insert_with(Memory::new);
+        memory.forget(followed);
+        let mut bits = BitWriter::new(std::mem::take(out));
+        bits.number(codes::ROWS, rows.len() as u64);
+        let mut keys = [0; RECENT];
+        let mut pc = start;
+        let mut last = Before::default();
+        for row in rows {
+            let advance = row.pc.wrapping_sub(pc);
+            pc = row.pc;
+            let position = row.position;
+            let before = memory.position;
+            let key = if position == before { memory.key } else { key(position) };
+            let code = if position == before {
+                SAME
+            } else if *memory.follower() == position {
+                FOLLOWER
+            } else if let Some(age) = memory.find(&keys, position, key) {
+                FIRST_RECENT + age as u32
+            } else if position.file == before.file {
+                LINE_AND_COLUMN
+            } else {
+                FILE_TOO
+            };
+            let now = Before { code, is_stmt: row.is_stmt.into(), advances: u32::from(advance != 0) };
+            bits.symbol(last.head(), now.advances * ADVANCES + now.is_stmt * IS_STMT + code);
+            if let Some(more) = advance.checked_sub(1) {
+                bits.number(last.advance(now), more.into());
             }
-            let line = zigzag(i64::from(position.line) - i64::from(*memory.line(position.file)));
-            bits.number(last.line(now), line);
-            bits.column(Before::column(now, line), position.column);
-            keys[memory.oldest] = key;
-            memory.remember(position);
+            if let LINE_AND_COLUMN | FILE_TOO = code {
+                if code == FILE_TOO {
+                    bits.number(codes::FILE, position.file.into());
+                }
+                let line = zigzag(i64::from(position.line) - i64::from(*memory.line(position.file)));
+                bits.number(last.line(now), line);
+                bits.column(Before::column(now, line), position.column);
+                keys[memory.oldest] = key;
+                memory.remember(position);
+            }
+            if code != SAME {
+                followed.push(memory.slot() as u16);
+                memory.go(position, key);
+            }
+            last = now;
         }
-        if code != SAME {
-            memory.go(position, key);
-        }
-        last = now;
+        *out = bits.finish();
     }
-    *out = bits.finish();
 }
 
 /// The rows of one sequence by address. Cost: linear in what is read.
@@ -323,7 +351,13 @@ mod tests {
                 row.pc = pc;
             }
             let mut out = vec![];
-            put(&mut out, start, &rows);
+            let mut writer = Writer::default();
+            writer.put(&mut vec![], start, &rows);
+            // What was written before leaves nothing behind.
+            writer.put(&mut out, start, &rows);
+            let mut new = vec![];
+            Writer::default().put(&mut new, start, &rows);
+            prop_assert_eq!(&out, &new);
             prop_assert_eq!(Rows::read(&out, start).collect::<Vec<_>>(), rows);
         }
 

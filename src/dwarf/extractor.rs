@@ -15,6 +15,7 @@ use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
 use super::unit::Unit;
 use object::Endian;
+use probeidx_format::lines;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -85,6 +86,7 @@ pub struct Gathered {
     strings: FxHashMap<u64, LocalStr>,
     paths: FxHashMap<(u64, u64), LocalStr>,
     spare_abbrevs: Abbrevs,
+    line_writer: lines::Writer,
 }
 
 impl Gathered {
@@ -180,6 +182,7 @@ pub struct Extractor<'d, 'k, E> {
     paths: FxHashMap<(u64, u64), LocalStr>,
     foreign: FxHashMap<usize, Option<Rc<Source<'d, E>>>>,
     pub(super) spare_abbrevs: Abbrevs,
+    pub(super) line_writer: lines::Writer,
     pub(super) shared_abbrevs: SharedAbbrevs,
     pub(super) read_budget: ReadBudget,
     /// The line programs already run.
@@ -207,6 +210,7 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
             paths: gathered.paths,
             foreign: FxHashMap::default(),
             spare_abbrevs: gathered.spare_abbrevs,
+            line_writer: gathered.line_writer,
             shared_abbrevs: SharedAbbrevs::default(),
             read_budget: ReadBudget::default(),
             programs: FxHashSet::default(),
@@ -217,12 +221,12 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
 
     /// The batch, to be resumed with another object.
     pub fn leave(self) -> Gathered {
-        let Self { batch, mut strings, mut paths, spare_abbrevs, .. } = self;
+        let Self { batch, mut strings, mut paths, spare_abbrevs, line_writer, .. } = self;
         // Their memory is reused; their content is specific to the object.
         strings.clear();
         paths.clear();
         let (types, functions) = (self.types.into_known(), self.functions.into_known());
-        Gathered { batch, types, functions, strings, paths, spare_abbrevs }
+        Gathered { batch, types, functions, strings, paths, spare_abbrevs, line_writer }
     }
 
     /// Records that something could not be read.

@@ -240,6 +240,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let object = self.object.number;
         let mut rows = vec![];
         let mut kept: Vec<Row> = vec![];
+        let mut writer = std::mem::take(&mut self.line_writer);
         let result = line::run(&source.unit, &source.lines, &mut rows, |sequence| {
             let (Some(start), Some(end)) =
                 (sequence.rows.first().and_then(|r| self.pc(r.0)), self.pc(sequence.end))
@@ -265,9 +266,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             for (start, end, rows) in pieces(start, end, &kept) {
                 let at = self.batch.lines.len() as u32;
                 self.batch.sequences.push(SequenceFacts { object, start, end, unit: unit_number, rows: at });
-                lines::put(&mut self.batch.lines, start, rows);
+                writer.put(&mut self.batch.lines, start, rows);
             }
         });
+        self.line_writer = writer;
         if let Err(fault) = result {
             self.fault(fault);
         }

@@ -130,13 +130,11 @@ impl Lines {
     }
     /// The shared line of a line.
     pub fn shared(&self, file: u32, line: u32) -> u32 {
-        if line == 0 || self.files.is_empty() {
-            return line;
-        }
-        let Some(runs) = self.files.get(&file) else { return line };
-        let at = runs.partition_point(|run| run.0 <= line);
-        let Some((start, shared, length)) = at.checked_sub(1).map(|at| runs[at]) else { return line };
-        if line - start < length { shared + (line - start) } else { line }
+        self.of(file).shared(line)
+    }
+    /// Those of a file.
+    pub fn of(&self, file: u32) -> Runs<'_> {
+        Runs(self.files.get(&file).map_or(&[], |runs| runs))
     }
     /// The way back, sorted, of each file in which it is another one than that of the kernel before.
     pub fn back(&self, before: &[LineRun]) -> Vec<LineRun> {
@@ -159,6 +157,21 @@ impl Lines {
         let mut changed: Vec<LineRun> = changed.flatten().copied().chain(gone).collect();
         changed.sort_unstable_by_key(|run| (run.file, run.from.get()));
         changed
+    }
+}
+
+/// The lines of a file that differ from the shared ones.
+#[derive(Clone, Copy)]
+pub struct Runs<'l>(&'l [(u32, u32, u32)]);
+
+impl Runs<'_> {
+    /// The shared line of a line.
+    pub fn shared(self, line: u32) -> u32 {
+        let at = self.0.partition_point(|run| run.0 <= line);
+        match at.checked_sub(1).map(|at| self.0[at]) {
+            Some((start, shared, length)) if line != 0 && line - start < length => shared + (line - start),
+            _ => line,
+        }
     }
 }
 

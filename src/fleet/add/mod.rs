@@ -258,6 +258,7 @@ impl<'v> Adding<'v> {
     fn variables(&mut self) -> Ranks {
         let first = self.before.map_or(0, |kernel| kernel.end(Part::Variables));
         let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        known.reserve(first as usize);
         if let Some(kernel) = self.before {
             for rank in 0..first {
                 if let Some(record) = kernel.raw::<VariableRecord>(Part::Variables, rank) {
@@ -289,7 +290,14 @@ impl<'v> Adding<'v> {
     /// The names that variables have instead of numbered ones.
     fn numbered_names(&self) -> Vec<Vec<u8>> {
         let mut names = FxHashSet::default();
+        let has_number = |name: StrId| numbered::split(self.view.string(name)).is_some();
+        let by_rank: Vec<bool> = self.view.all_variables().iter().map(|v| has_number(v.name)).collect();
         for function in self.view.functions.owners() {
+            let mut own = self.view.ranked(function);
+            let mut ranks = std::iter::from_fn(|| Some(own.next_ranked()?.0));
+            if !ranks.any(|rank| by_rank.get(rank as usize).is_some_and(|has| *has)) {
+                continue;
+            }
             let Some(base) = self.lowest_number(function) else { continue };
             for (start, number) in self.numbers_of(function) {
                 names.insert(numbered::join(start, number - base, &mut numbered::buffer()).to_vec());

@@ -28,6 +28,7 @@ const NO_STRING: u32 = u32::MAX;
 /// `others` are texts that are no strings of the index.
 pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) -> Strings {
     let mut known: FxHashMap<&[u8], u32> = FxHashMap::default();
+    known.reserve(before.map_or(0, |kernel| kernel.end(Part::Strings) as usize));
     for (strings, first) in before.iter().flat_map(|kernel| kernel.strings()) {
         known.extend(strings.iter().zip(first..));
     }

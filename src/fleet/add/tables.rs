@@ -158,6 +158,7 @@ impl Adding<'_> {
         let known = self.before.into_iter().flat_map(Kernel::all_stored::<SequenceRecord>);
         let mut pool = Pool::new(Part::Lines, self.before, known.map(|(_, s)| (owner(&s), s.rows.get())));
         let (mut records, mut firsts, mut bytes) = (vec![], vec![], vec![]);
+        let mut writer = lines::Writer::default();
         for object in self.view.object_ids() {
             firsts.push(records.len() as u32);
             self.to.of_object(object.index());
@@ -172,19 +173,19 @@ impl Adding<'_> {
                 };
                 let mut record = own.translate(&self.to);
                 bytes.clear();
-                lines::put(&mut bytes, start, rows);
+                writer.put(&mut bytes, start, rows);
                 record.rows.set(pool.put(&bytes, owner(&record)));
                 records.push(record);
             };
             let mut rows: Vec<Row> = vec![];
+            let mut of_unit = (None, vec![]);
             for sequence in self.view.sequences_of(object) {
                 let own = files.get(sequence.unit.index()).map_or(&[][..], |files| files);
-                let paths: Vec<u32> = self
-                    .view
-                    .unit_files(sequence.unit)
-                    .iter()
-                    .map(|file| self.to.string(file.get()))
-                    .collect();
+                if of_unit.0 != Some(sequence.unit) {
+                    let paths = self.view.unit_files(sequence.unit);
+                    let lines = paths.iter().map(|path| self.to.lines.of(self.to.string(path.get())));
+                    of_unit = (Some(sequence.unit), lines.collect());
+                }
                 let mut cut = starts.partition_point(|start| *start <= sequence.start.get());
                 rows.clear();
                 for mut row in self.view.rows(sequence) {
@@ -196,8 +197,8 @@ impl Adding<'_> {
                         cut += starts[cut..].partition_point(|start| *start <= row.pc);
                     }
                     let file = row.position.file as usize;
-                    if let (Some(at), Some(path)) = (own.get(file), paths.get(file)) {
-                        row.position.line = self.to.line(*path, row.position.line);
+                    if let (Some(at), Some(lines)) = (own.get(file), of_unit.1.get(file)) {
+                        row.position.line = lines.shared(row.position.line);
                         row.position.file = *at;
                     }
                     rows.push(row);
@@ -352,12 +353,36 @@ fn function_starts(view: &View<'_>, object: ObjectId) -> Vec<u32> {
 
 /// A part of a bit string.
 fn bits_of(bits: &[u8], from: u32, to: u32) -> Vec<u8> {
-    let mut part = vec![0; (to - from).div_ceil(8) as usize];
-    for at in from..to {
-        if bits.get(at as usize / 8).is_some_and(|byte| byte >> (at % 8) & 1 != 0) {
-            let own = (at - from) as usize;
-            part[own / 8] |= 1 << (own % 8);
-        }
+    let byte = |at: usize| bits.get(at).copied().unwrap_or(0);
+    let (first, shift) = (from as usize / 8, from % 8);
+    let length = (to - from) as usize;
+    let whole = |at: usize| u16::from_le_bytes([byte(at), byte(at + 1)]) >> shift;
+    let mut part: Vec<u8> = (first..first + length.div_ceil(8)).map(|at| whole(at) as u8).collect();
+    // What follows is not of it.
+    if let Some(last) = part.last_mut()
+        && !length.is_multiple_of(8)
+    {
+        *last &= (1 << (length % 8)) - 1;
     }
     part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_bit_string() {
+        let bits = [0b1010_0101, 0b0011_1100, 0b1111_0000, 0b1000_0001];
+        let bit = |bits: &[u8], at: u32| bits.get(at as usize / 8).is_some_and(|b| b >> (at % 8) & 1 != 0);
+        for from in 0..34 {
+            for to in from..40 {
+                let part = bits_of(&bits, from, to);
+                assert_eq!(part.len(), (to - from).div_ceil(8) as usize, "{from}..{to}");
+                for at in 0..8 * part.len() as u32 {
+                    assert_eq!(bit(&part, at), at < to - from && bit(&bits, from + at), "{from}..{to} {at}");
+                }
+            }
+        }
+    }
 }
