@@ -22,8 +22,8 @@ pub const BLOBS: [SectionName; 7] = [
     SectionName::Meta,
 ];
 
-/// How many of them are the tapset's: the first ones.
-pub(super) const TAPSET: usize = 6;
+/// How many of them are the tapset's: all but the metadata.
+pub(super) const TAPSET: usize = BLOBS.len() - 1;
 
 /// Of the strings of an index, for a store has none.
 static NONE: Decoded = Decoded::new();

@@ -38,10 +38,11 @@ impl Adding<'_> {
                 }
             }
         }
-        let own: Vec<u64> = records.iter().map(|record| owner(record).key).collect();
         let known: Vec<u64> = pool.keys().collect();
         self.bytes(pool);
+        let own: Vec<u64> = records.iter().map(|record| owner(record).key).collect();
         self.call(Space::PlaceIds, &own, &known, Free::Places);
+        drop((own, known));
         self.share_rows(&records);
     }
 
