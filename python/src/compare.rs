@@ -4,14 +4,16 @@ use crate::kernel::Kernel;
 use crate::list::{list, text, texts};
 use crate::record::record;
 use crate::to_python::{Tree, to_python};
+use probeidx::cli::config::Config;
 use probeidx::cli::history as many;
+use probeidx::kernels::histories;
 use probeidx::query::diff::{Asked, compare};
 use probeidx::query::history::{Asked as Named, Families};
-use probeidx::query::index::kernel_description::KernelDescription;
 use probeidx::render::{diff as render, history as facts};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The differences between two kernels.
@@ -91,25 +93,23 @@ record! {
     after: Tree<Value> = Tree(it["after"].clone());
 }
 
-/// What kernels have of a name.
+/// What the chosen kernels have of a name. Of a store only those are opened that may have something else than another one.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if none has it.
-pub fn history(kernels: &[Arc<Kernel>], name: &str, since: Option<&str>) -> Answer<History> {
+pub fn history(config: &Config, name: &str, since: Option<&str>) -> Answer<History> {
     let asked = Named::parse(name)?;
-    let of = |kernel: &Arc<Kernel>| (kernel.description.clone(), Arc::clone(&kernel.index));
-    // Each is looked at once, to see whether its file is as it was.
-    kernels.iter().try_for_each(|kernel| kernel.ask(|_| Ok(())))?;
-    let mut opened: Vec<_> = kernels.iter().map(of).collect();
-    opened.sort_by(|(one, _), (other, _): &(KernelDescription, _)| one.cmp(other));
+    let mut kernels = config.kernels()?;
     if let Some(since) = since {
-        opened = many::after(opened, since)?;
+        kernels = many::after(kernels, since)?;
     }
-    let (kernels, indexes): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+    let (kernels, sources): (Vec<_>, Vec<_>) = kernels.into_iter().unzip();
+    let open = |path: &Path| config.open(path);
     let families = Families::new(&kernels);
-    let mut told = many::told(&asked, &indexes)?;
+    let mut told = histories(&asked, &sources, &open)?;
     if told.iter().all(|(_, histories)| histories.is_empty()) {
-        return Err(Failure::NotFound(many::reasons(name, &asked, indexes.last())?, vec![]));
+        let newest = sources.last().map(|source| source.index(open)).transpose()?;
+        return Err(Failure::NotFound(many::reasons(name, &asked, newest)?, vec![]));
     }
     if since.is_some() {
         told.iter_mut().flat_map(|(_, found)| found).for_each(|h| h.keep_changes(families.members()));

@@ -19,13 +19,18 @@ pub struct Store {
 
 impl Store {
     /// The kernels of a selection, each opened once.
+    /// The kernels of a selection.
+    fn of(&self, selection: &str) -> Config {
+        Config { kernel: Some(selection.to_owned()), ..self.config.clone() }
+    }
+
     fn chosen(&self, selection: &str) -> Answer<Vec<Arc<Kernel>>> {
-        let config = Config { kernel: Some(selection.to_owned()), ..self.config.clone() };
+        let config = self.of(selection);
         config.indexes()?.iter().map(|path| Ok(Index::at(path, &config)?.kernel)).collect()
     }
 
     fn one(&self, name: &str) -> Answer<Index> {
-        Index::chosen(&Config { kernel: Some(name.to_owned()), ..self.config.clone() })
+        Index::chosen(&self.of(name))
     }
 }
 
@@ -86,7 +91,7 @@ impl Store {
     /// ``since`` only what changed after that release.
     #[pyo3(signature = (name, *, kernels = "*", since = None))]
     fn history(&self, py: Python<'_>, name: &str, kernels: &str, since: Option<&str>) -> PyResult<History> {
-        ask(py, || compare::history(&self.chosen(kernels)?, name, since))
+        ask(py, || compare::history(&self.of(kernels), name, since))
     }
     /// The differences between two kernels.
     #[pyo3(signature = (before, after, pattern = "*"))]
