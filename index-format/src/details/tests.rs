@@ -45,6 +45,43 @@ fn ranges() -> impl Strategy<Value = Vec<Range>> {
     prop::collection::vec(range, 0..6)
 }
 
+/// The ranges of blocks (true) and lists, in order.
+fn lists_and_blocks(items: Items<'_>) -> Vec<(bool, Vec<Range>)> {
+    let (mut found, mut in_block) = (vec![], false);
+    for item in items {
+        match item {
+            Item::Block(ranges) => {
+                in_block = true;
+                found.push((true, ranges.collect()));
+            }
+            Item::End => in_block = false,
+            Item::Variable(..) if in_block => {}
+            Item::Variable(_, Location::List(list)) => {
+                found.push((false, list.map(|(range, _)| range).collect()));
+            }
+            Item::Variable(_, Location::Within(range, _)) => found.push((false, vec![range])),
+            Item::Variable(..) => found.push((false, vec![])),
+        }
+    }
+    found
+}
+
+/// Moves what starts at an address or behind.
+struct Moves {
+    from: u32,
+    by: u32,
+}
+
+impl Moving for Moves {
+    fn range(&mut self, range: Range) -> Range {
+        let by = if range.start < self.from { 0 } else { self.by };
+        Range { start: range.start + by, end: range.end + by }
+    }
+    fn address(&mut self, address: u64) -> u64 {
+        address
+    }
+}
+
 proptest! {
     #[test]
     fn lists_and_blocks_have_the_ranges_they_were_given(
@@ -69,30 +106,27 @@ proptest! {
 
         let details = Details::read(buffer.bytes(), Pc::new(5));
         prop_assert_eq!((details.outer, details.call), (if call.is_some() { 40 } else { 0 }, call));
-        prop_assert_eq!(details.ranges.collect::<Vec<_>>(), place);
-        let mut found = vec![];
-        let mut in_block = false;
-        for item in details.items {
-            match item {
-                Item::Block(ranges) => {
-                    in_block = true;
-                    found.push((true, ranges.collect()));
-                }
-                Item::End => in_block = false,
-                Item::Variable(..) if in_block => {}
-                Item::Variable(_, Location::List(list)) => {
-                    found.push((false, list.map(|(range, _)| range).collect()));
-                }
-                Item::Variable(_, Location::Within(range, _)) => found.push((false, vec![range])),
-                Item::Variable(..) => found.push((false, vec![])),
-            }
-        }
-        prop_assert_eq!(found, lists);
+        prop_assert_eq!(details.ranges.collect::<Vec<_>>(), place.clone());
+        let found = lists_and_blocks(details.items);
+        prop_assert_eq!(&found, &lists);
+
+        // What moves as one has the same bytes, as all is relative; what moves apart does not, and is read as it was moved.
+        let mut copied = Buffer::default();
+        copy(details, 5 + 16, call, &mut Moves { from: 0, by: 16 }, &mut copied);
+        prop_assert_eq!(copied.bytes(), buffer.bytes());
+        let mut apart = Moves { from: 6, by: 100 };
+        copy(details, 5, call, &mut apart, &mut copied);
+        let details = Details::read(copied.bytes(), Pc::new(5));
+        let mut moved = |ranges: Vec<Range>| ranges.into_iter().map(|range| apart.range(range)).collect::<Vec<_>>();
+        prop_assert_eq!(details.ranges.collect::<Vec<_>>(), moved(place));
+        let lists: Vec<_> = lists.into_iter().map(|(is_block, ranges)| (is_block, moved(ranges))).collect();
+        prop_assert_eq!(lists_and_blocks(details.items), lists);
     }
 
     #[test]
     fn damaged_details_end(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let details = Details::read(&bytes, Pc::new(1));
+        copy(details, 1, details.call, &mut Moves { from: 0, by: 0 }, &mut Buffer::default());
         prop_assert!(details.ranges.count() <= 8 * bytes.len() + 1);
         let mut items = 0;
         for item in details.items {

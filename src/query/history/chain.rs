@@ -17,7 +17,6 @@ pub struct Chains<'s> {
 }
 
 /// A segment of a store.
-#[derive(Clone)]
 struct Link<'s> {
     /// The position of the one before.
     before: usize,

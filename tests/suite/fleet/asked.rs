@@ -82,12 +82,21 @@ fn aliases_are_those_of_each_kernel() {
         let from = file(indexed);
         std::fs::copy(&from, own.path().join(from.file_name().unwrap())).unwrap();
     }
-    let ask = |name: &str| {
-        let [stored, own] = [stored.path(), own.path()].map(|db| run_in(db, ["--json", "history", name]));
+    let ask_of = |kernels: &str, name: &str| {
+        let line = ["--json", "history", name, "--kernel", kernels];
+        let [stored, own] = [stored.path(), own.path()].map(|db| run_in(db, line));
         assert_eq!((stored.code, &stored.out, &stored.err), (own.code, &own.out, &own.err), "{name}");
         stored.out
     };
+    let ask = |name: &str| ask_of("*", name);
     assert!(ask("own.plain").contains("6.1.0-4-up"));
     assert!(ask("own.later").contains("[\"6.1.0-3-up\",\"6.1.0-4-up\"]"));
     assert_eq!(ask("own.none"), "");
+    // Kernels between those that are asked, and before them, are not.
+    for kernels in ["6.1.0-2..6.1.0-3", "6.1.0-[14]*", "6.1.0-4-up", "..6.1.0-1"] {
+        for name in ["own.plain", "submit", "struct sample"] {
+            ask_of(kernels, name);
+        }
+    }
+    assert!(ask_of("6.1.0-[14]*", "submit").contains("[\"6.1.0-1-up\",\"6.1.0-4-up\"]"));
 }
