@@ -2,6 +2,7 @@
 //!
 //! An object is cut where its symbols and sections start. A piece that another kernel has too, under the same name and
 //! no shorter, has the shared addresses of that one; all others get new ones, which no kernel used before.
+use super::buckets::Buckets;
 use super::{Adding, tables};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
@@ -77,14 +78,13 @@ impl Pieces {
     /// Finds the pieces of an object among those of the kernel before, which come with their shared addresses, and
     /// takes new addresses from `free`. Both have keys of shared strings.
     pub fn place(own: &[Piece], before: &[(Piece, u32)], free: &mut u32) -> Self {
-        let mut known: FxHashMap<(StrId, StrId), Vec<usize>> = FxHashMap::default();
-        for (at, (piece, _)) in before.iter().enumerate().rev() {
-            known.entry(piece.key).or_default().push(at);
-        }
+        let hash =
+            |(section, symbol): (StrId, StrId)| u64::from(section.get()) << 32 | u64::from(symbol.get());
+        let mut known = Buckets::of(before.len(), |at| hash(before[at].0.key));
         let (mut runs, mut shifts): (Vec<Run>, Vec<Run>) = Default::default();
         let mut fresh: Option<(u32, u32)> = None;
         for piece in own {
-            let same = known.get_mut(&piece.key).and_then(Vec::pop).map(|at| before[at]);
+            let same = known.take(hash(piece.key), |at| before[at].0.key == piece.key).map(|at| before[at]);
             let shared = match same {
                 Some((other, shared)) if piece.length <= other.length && is_near(piece, &other) => {
                     let to = shift::moved(shared, piece.start.wrapping_sub(other.start));

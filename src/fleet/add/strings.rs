@@ -25,37 +25,34 @@ pub struct Strings {
 const NO_STRING: u32 = u32::MAX;
 
 /// Finds all strings among those of the kernel before. Cost: linear in the strings of both.
-/// `others` are texts that are no strings of the index.
+/// `texts` are no strings of the index.
 pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) -> Strings {
-    let mut known: FxHashMap<&[u8], u32> = FxHashMap::default();
-    known.reserve(before.map_or(0, |kernel| kernel.end(Part::Strings) as usize));
-    for (strings, first) in before.iter().flat_map(|kernel| kernel.strings()) {
-        known.extend(strings.iter().zip(first..));
-    }
     let release = view.release();
     let objects: FxHashSet<u32> = view.objects.iter().map(|o| o.path.get()).collect();
     let first = view.objects.first().map_or(&[][..], |object| view.string(object.path));
-    let own: Vec<Cow<'_, [u8]>> = (0..)
-        .zip(view.strings().iter())
-        .map(|(at, string)| match objects.contains(&at) {
-            true => Cow::Owned(paths::shared(string, release, first)),
-            false => Cow::Borrowed(string),
-        })
-        .collect();
-    let mut numbers = vec![u32::MAX; own.len()];
-    let mut others: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
-    let mut missing: Vec<(&[u8], u32)> = vec![];
-    for (at, string) in own.iter().enumerate() {
-        match known.get(&string[..]) {
-            Some(number) => numbers[at] = *number,
-            None => missing.push((string, at as u32)),
+    // Those of the index are sorted, but for the paths that are shared without the release.
+    let (mut own, mut more): (Vec<(&[u8], u32)>, Vec<(Cow<'_, [u8]>, u32)>) = (vec![], vec![]);
+    for (at, string) in (0..).zip(view.strings().iter()) {
+        match objects.contains(&at) {
+            true => more.push((Cow::Owned(paths::shared(string, release, first)), at)),
+            false => own.push((string, at)),
         }
     }
+    let mut numbers = vec![u32::MAX; own.len() + more.len()];
     let options = view.options().flat_map(|(name, value)| [name, value]);
-    for text in options.chain(texts.iter().map(|text| &text[..])) {
-        match known.get(text) {
-            Some(number) => drop(others.insert(text.to_vec(), *number)),
-            None => missing.push((text, NO_STRING)),
+    let texts = options.chain(texts.iter().map(|text| &text[..]));
+    more.extend(texts.map(|text| (Cow::Borrowed(text), NO_STRING)));
+    let mut more: Vec<(&[u8], u32)> = more.iter().map(|(text, at)| (&text[..], *at)).collect();
+    more.sort_unstable();
+    let mut others: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
+    let mut missing: Vec<(&[u8], u32)> = vec![];
+    for sorted in [&own, &more] {
+        for ((text, at), number) in sorted.iter().zip(known(before, sorted)) {
+            match number {
+                None => missing.push((text, *at)),
+                Some(number) if *at == NO_STRING => drop(others.insert(text.to_vec(), number)),
+                Some(number) => numbers[*at as usize] = number,
+            }
         }
     }
     missing.sort_unstable();
@@ -81,4 +78,49 @@ pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) ->
     let count = new.len() as u32;
     let new = if new.is_empty() { vec![] } else { stored::section(&[Blocks::of(new)]) };
     Strings { numbers, new, count, first, others }
+}
+
+/// The numbers of sorted texts among the strings of the kernel before, of which each segment has its own sorted.
+fn known(before: Option<&Kernel<'_>>, texts: &[(&[u8], u32)]) -> Vec<Option<u32>> {
+    let mut numbers = vec![None; texts.len()];
+    for (strings, first) in before.iter().flat_map(|kernel| kernel.strings()) {
+        let mut at = 0;
+        for (string, number) in strings.iter().zip(first..) {
+            at = skip(texts, at, string);
+            while texts.get(at).is_some_and(|(text, _)| *text == string) {
+                numbers[at] = Some(number);
+                at += 1;
+            }
+        }
+    }
+    numbers
+}
+
+/// The first of the sorted texts from a position on that is not before a string. Cost: the logarithm of its distance.
+fn skip(texts: &[(&[u8], u32)], from: usize, string: &[u8]) -> usize {
+    let is_before = |at: usize| texts.get(at).is_some_and(|(text, _)| *text < string);
+    let (mut start, mut step) = (from, 1);
+    while is_before(start + step - 1) {
+        start += step;
+        step *= 2;
+    }
+    let end = (start + step - 1).min(texts.len());
+    start + texts[start.min(end)..end].partition_point(|(text, _)| *text < string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_skipped_is_before() {
+        let texts: Vec<(&[u8], u32)> =
+            [&b"a"[..], b"b", b"b", b"d", b"f", b"g", b"h", b"h", b"x"].map(|text| (text, 0)).to_vec();
+        for from in 0..=texts.len() {
+            for string in [&b""[..], b"a", b"aa", b"b", b"c", b"g", b"h", b"w", b"x", b"z"] {
+                let wanted = (from..texts.len()).find(|at| texts[*at].0 >= string).unwrap_or(texts.len());
+                assert_eq!(skip(&texts, from, string), wanted, "{from} {string:?}");
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! All tables that nothing else has to wait for.
 use super::Adding;
+use super::buckets::Buckets;
 use super::pieces::{self, Piece};
 use super::pool::{Owner, Pool};
 use probeidx_format::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, TypeId};
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 /// The pieces of an object of a store, with their shared addresses.
 pub fn shared_pieces(view: &View<'_>, kernel: &Kernel<'_>, object: ObjectId) -> Vec<(Piece, u32)> {
     let mut shared: FxHashMap<u32, u32> = FxHashMap::default();
+    shared.reserve(view.sections_of(object).len() + view.symbols_of(object).len());
     let mut hint = Hint::default();
     let first = view.objects[object.index()].first_section.get();
     for (section, at) in view.sections_of(object).iter().zip(first..) {
@@ -51,19 +53,16 @@ pub fn units(view: &View<'_>, key: impl Fn(ObjectId, UnitRecord) -> u64) -> Vec<
 /// that is gone leaves a gap.
 pub fn shared_files(own: &[StrId], before: &[StrId]) -> (Vec<StrId>, Vec<u32>) {
     let mut all: Vec<StrId> = vec![StrId::new(0); before.len()];
-    let mut known: FxHashMap<StrId, Vec<u32>> = FxHashMap::default();
-    for (at, file) in before.iter().enumerate().rev() {
-        known.entry(*file).or_default().push(at as u32);
-    }
+    let mut known = Buckets::of(before.len(), |at| before[at].get().into());
     let mut positions = vec![];
     for file in own {
-        let at = known.get_mut(file).and_then(Vec::pop).unwrap_or(all.len() as u32);
-        if at as usize == all.len() {
+        let at = known.take(file.get().into(), |at| before[at] == *file).unwrap_or(all.len());
+        if at == all.len() {
             all.push(*file);
         } else {
-            all[at as usize] = *file;
+            all[at] = *file;
         }
-        positions.push(at);
+        positions.push(at as u32);
     }
     // What is gone at the end needs no gap.
     while all.last().is_some_and(|file| file.get() == 0) && !positions.contains(&(all.len() as u32 - 1)) {
