@@ -31,7 +31,8 @@ pub fn share(view: &View<'_>, before: Option<&Kernel<'_>>, texts: &[Vec<u8>]) ->
     let objects: FxHashSet<u32> = view.objects.iter().map(|o| o.path.get()).collect();
     let first = view.objects.first().map_or(&[][..], |object| view.string(object.path));
     // Those of the index are sorted, but for the paths that are shared without the release.
-    let (mut own, mut more): (Vec<(&[u8], u32)>, Vec<(Cow<'_, [u8]>, u32)>) = (vec![], vec![]);
+    let mut own: Vec<(&[u8], u32)> = vec![];
+    let mut more: Vec<(Cow<'_, [u8]>, u32)> = vec![];
     for (at, string) in (0..).zip(view.strings().iter()) {
         match objects.contains(&at) {
             true => more.push((Cow::Owned(paths::shared(string, release, first)), at)),
