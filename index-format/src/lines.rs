@@ -107,23 +107,18 @@ struct Memory {
 
 impl Memory {
     fn new() -> Self {
-        Self { followers: vec![Position::default(); FOLLOWERS], ..Self::without_followers() }
+        Self::with(vec![Position::default(); FOLLOWERS])
     }
-    fn without_followers() -> Self {
+    /// Nothing but these followers, which are zeros.
+    fn with(followers: Vec<Position>) -> Self {
         Self {
             position: Position::default(),
             key: 0,
             recent: Default::default(),
             oldest: 0,
             lines: [0; FILES],
-            followers: vec![],
+            followers,
         }
-    }
-    /// As new, given the slots of followers that are not zero, which become zero.
-    fn forget(&mut self, followed: &mut Vec<u16>) {
-        let followers = std::mem::take(&mut self.followers);
-        *self = Self { followers, ..Self::without_followers() };
-        followed.drain(..).for_each(|slot| self.followers[usize::from(slot)] = Position::default());
     }
     /// Where the position that last followed this one is.
     #[inline]
@@ -180,17 +175,19 @@ fn key(position: Position) -> u32 {
 /// Writes sequences of rows. To clear its memory before each would take longer than most.
 #[derive(Debug, Default)]
 pub struct Writer {
-    memory: Option<Memory>,
-    /// The slots of followers that are not zero.
+    /// Of the last sequence.
+    followers: Vec<Position>,
+    /// The slots of those that are not zero.
     followed: Vec<u16>,
 }
 
 impl Writer {
     /// Appends the rows of one sequence that starts at `start`. Their addresses must not decrease.
     pub fn put(&mut self, out: &mut Vec<u8>, start: u32, rows: &[Row]) {
-        let Self { memory, followed } = self;
-        let memory = memory.get_or_insert_with(Memory::new);
-        memory.forget(followed);
+        let Self { followers, followed } = self;
+        followers.resize(FOLLOWERS, Position::default());
+        followed.drain(..).for_each(|slot| followers[usize::from(slot)] = Position::default());
+        let mut memory = Memory::with(std::mem::take(followers));
         let mut bits = BitWriter::new(std::mem::take(out));
         bits.number(codes::ROWS, rows.len() as u64);
         let mut keys = [0; RECENT];
@@ -234,6 +231,7 @@ impl Writer {
             }
             last = now;
         }
+        *followers = memory.followers;
         *out = bits.finish();
     }
 }

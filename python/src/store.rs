@@ -18,12 +18,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// The kernels of a selection, each opened once.
-    /// The kernels of a selection.
+    /// The configuration that asks the kernels of a selection.
     fn of(&self, selection: &str) -> Config {
         Config { kernel: Some(selection.to_owned()), ..self.config.clone() }
     }
 
+    /// The kernels of a selection, each opened once.
     fn chosen(&self, selection: &str) -> Answer<Vec<Arc<Kernel>>> {
         let config = self.of(selection);
         config.indexes()?.iter().map(|path| Ok(Index::at(path, &config)?.kernel)).collect()

@@ -94,8 +94,7 @@ impl Config {
     /// # Errors
     /// Those of [`choose`], and of [`Source::describe`] for the first that cannot be described.
     pub fn kernels(&self) -> Result<Vec<(KernelDescription, Source)>> {
-        let paths = choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)?;
-        let described = Source::describe(&paths, self.session.stores(), &|path| self.open(path))?;
+        let described = Source::describe(&self.asked()?, self.session.stores(), &|path| self.open(path))?;
         Ok(KernelDescription::sorted(described.into_iter().collect::<Result<_>>()?))
     }
 
@@ -104,7 +103,12 @@ impl Config {
     /// # Errors
     /// Those of [`choose`], and of [`open`](Self::open) for the first that cannot be opened.
     pub fn described(&self) -> Result<Vec<(KernelDescription, Arc<Index>)>> {
-        self.described_of(choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)?)
+        self.described_of(self.asked()?)
+    }
+
+    /// The index files of the kernels that are asked, or of all if none is named.
+    fn asked(&self) -> Result<Vec<PathBuf>> {
+        choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)
     }
 
     /// Opens these indexes side by side; in the order of kernels.

@@ -1,8 +1,7 @@
 //! Lists the kernels of a store.
 use crate::build_id::hex;
 use crate::error::Result;
-use crate::query::index::kernel_description::distribution_of;
-use crate::query::index::release::Release;
+use crate::query::index::kernel_description::KernelDescription;
 use crate::store::Store;
 use std::path::Path;
 
@@ -42,16 +41,15 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let of = |kernel: &probeidx_format::store::manifest::KernelEntry| {
         let segment = &manifest.segments[kernel.segment.get() as usize];
-        let release = text(manifest.string(kernel.release));
-        let compiler = text(manifest.string(kernel.compiler));
+        let described = KernelDescription::stored(&manifest, kernel, || None);
         Listed {
             kernel: text(manifest.string(kernel.name)),
-            distribution: distribution_of(&release, &compiler),
-            flavour: Release::parse(&release).flavour.to_owned(),
-            release,
+            distribution: described.distribution,
+            flavour: described.release().flavour.to_owned(),
             build_id: hex(&segment.id.build_id),
-            architecture: probeidx_format::machine::name(segment.machine.get()).to_owned(),
-            compiler,
+            architecture: described.id.architecture.to_owned(),
+            release: described.id.release,
+            compiler: text(manifest.string(kernel.compiler)),
             made: kernel.made.get() / 1_000_000_000,
             bytes: segment.length.get(),
             shares: manifest.chain(kernel).len() as u32 - 1,

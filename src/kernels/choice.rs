@@ -70,9 +70,9 @@ fn selected(db: &Path, selection: &Selection, there: &[String]) -> Result<Vec<Pa
             Err(error) => return Err(error),
         }
     }
-    let (mut found, others): (Vec<_>, Vec<_>) =
+    let (found, others): (Vec<_>, Vec<_>) =
         kernels.into_iter().partition(|(kernel, _)| selection.selects(kernel));
-    found = KernelDescription::sorted(found);
+    let found = KernelDescription::sorted(found);
     if found.is_empty() {
         let said = match selection {
             Selection::Kind { .. } => {

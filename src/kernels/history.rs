@@ -49,7 +49,7 @@ fn of_subjects<'s>(
     let mut same: Vec<Same> = vec![];
     for subject in subjects {
         same.push(match subject {
-            Subject::Alias(_) => with_alias(subject, sets(chains.with_tapset()?), sources, open)?,
+            Subject::Alias(_) => with_alias(subject, sets(chains.with_tapset()), sources, open)?,
             _ => sets(chains.asked(subject)),
         });
     }

@@ -28,7 +28,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Describes the kernels that these paths open, in the same order. Cost: of one in a store, a binary search.
+    /// Describes the kernels that these paths of one folder open, in the same order. Cost: of one in a store, a binary search.
     ///
     /// # Errors
     /// Those of [`Store::open`]; of each, those of opening it.
@@ -37,18 +37,10 @@ impl Source {
         stores: &OpenStores,
         open: &(impl Fn(&Path) -> Result<Arc<Index>> + Sync),
     ) -> Result<Vec<Result<(KernelDescription, Self)>>> {
-        // Most are of one folder. To compare its path costs as much as to find a kernel.
-        let mut folders: Vec<(&Path, Folder)> = vec![];
-        for folder in paths.iter().map(|path| folder_of(path)) {
-            let is_known = folders.last().is_some_and(|(known, _)| known.as_os_str() == folder.as_os_str());
-            if !is_known && !folders.iter().any(|(known, _)| *known == folder) {
-                folders.push((folder, Folder::read(folder, stores)?));
-            }
-        }
+        let folder = paths.first().and_then(|path| path.parent());
+        let folder = folder.map(|folder| Folder::read(folder, stores)).transpose()?.flatten();
         Ok(side_by_side(paths, |path| {
-            let folder = folder_of(path).as_os_str();
-            let folder = folders.iter().find(|(known, _)| known.as_os_str() == folder);
-            if let Some(described) = folder.and_then(|(_, folder)| folder.stored(path)) {
+            if let Some(described) = folder.as_ref().and_then(|folder| folder.stored(path)) {
                 return Ok(described);
             }
             let index = open(path)?;
@@ -83,34 +75,33 @@ impl Source {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
-}
-
-/// A folder, if it is a store.
-#[derive(Default)]
+/// A folder that is a store.
 struct Folder {
-    store: Option<Arc<Store>>,
+    path: PathBuf,
+    store: Arc<Store>,
     /// The names of its files, which come before kernels of the store.
     files: BTreeSet<OsString>,
 }
 
 impl Folder {
-    fn read(folder: &Path, stores: &OpenStores) -> Result<Self> {
-        let Some(store) = stores.store(folder)? else { return Ok(Self::default()) };
+    /// `None` if it is no store.
+    fn read(folder: &Path, stores: &OpenStores) -> Result<Option<Self>> {
+        let Some(store) = stores.store(folder)? else { return Ok(None) };
         let failed = |e| Error::io(folder, "list the folder", e);
         let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let files = std::fs::read_dir(named).map_err(failed)?.map(|entry| Ok(entry?.file_name()));
-        Ok(Self { store: Some(store), files: files.collect::<std::io::Result<_>>().map_err(failed)? })
+        let files = files.collect::<std::io::Result<_>>().map_err(failed)?;
+        Ok(Some(Self { path: folder.to_owned(), store, files }))
     }
 
     /// The kernel of the store that is named by a path in it.
     fn stored(&self, path: &Path) -> Option<(KernelDescription, Source)> {
-        let store = self.store.as_ref()?;
-        if self.files.contains(path.file_name()?) {
+        // To compare paths by their components costs as much as to find a kernel.
+        let is_in_it = path.parent()?.as_os_str() == self.path.as_os_str();
+        if !is_in_it || self.files.contains(path.file_name()?) {
             return None;
         }
-        let manifest = store.manifest();
+        let (store, manifest) = (&self.store, self.store.manifest());
         let entry = manifest.kernel(path.file_stem()?.as_encoded_bytes())?;
         let kernel = KernelDescription::stored(&manifest, entry, || store.kernel(entry).ok());
         let (store, segment, index) = (Arc::clone(store), entry.segment.get(), OnceLock::new());

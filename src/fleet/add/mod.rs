@@ -15,6 +15,7 @@ mod tables;
 mod types;
 
 use crate::query::diff;
+use buckets::Buckets;
 use numbers::Numbers;
 use pool::{Owner, Pool};
 use probeidx_format::id::{StrId, TypeId, UnitId};
@@ -399,17 +400,14 @@ impl<'v> Adding<'v> {
             })
             .collect();
         self.call(Space::UnitIds, &own, &before, Free::Units);
-        let mut known: FxHashMap<u64, Vec<UnitId>> = FxHashMap::default();
-        for (at, key) in before.iter().enumerate().rev() {
-            known.entry(*key).or_default().push(UnitId::new(at as u32));
-        }
+        let mut known = Buckets::of(before.len(), |at| before[at]);
         let (mut all, mut positions, mut starts) = (vec![], vec![], vec![]);
         for (unit, key) in own.iter().enumerate() {
             let files = self.view.unit_files(UnitId::new(unit as u32));
             let files: Vec<StrId> = files.iter().map(|file| file.translate(&self.to)).collect();
-            let same = known.get_mut(key).and_then(Vec::pop);
+            let same = known.take(*key, |at| before[at] == *key);
             let before: Vec<StrId> = match (&self.known, same) {
-                (Some(known), Some(unit)) => known.unit_files(unit).iter().collect(),
+                (Some(known), Some(unit)) => known.unit_files(UnitId::new(unit as u32)).iter().collect(),
                 _ => vec![],
             };
             let (shared, own) = tables::shared_files(&files, &before);

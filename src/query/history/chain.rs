@@ -10,7 +10,6 @@ use probeidx_format::store::differing::Kind;
 
 /// Kernels, and the segments that lie between those of a store.
 pub struct Chains<'s> {
-    store: Option<&'s Store>,
     kernels: usize,
     /// As in the manifest: each after the one before it.
     links: Vec<Link<'s>>,
@@ -22,13 +21,13 @@ struct Link<'s> {
     before: usize,
     /// The kernel whose own it is, if that is asked.
     kernel: Option<usize>,
-    /// If it lies between kernels that are asked.
+    /// If it is that of a kernel that is asked, or lies between two.
     segment: Option<Segment<'s>>,
 }
 
 impl<'s> Chains<'s> {
-    /// Those of these kernels, each given by the position of its segment if it is one of the store. Cost: reads the headers of the
-    /// segments between them.
+    /// Those of these kernels, each given by the position of its segment if it is one of the store. Cost: reads the headers of
+    /// their segments and of those between them.
     ///
     /// # Errors
     /// [`ErrorKind::IndexDamaged`](crate::error::ErrorKind::IndexDamaged), for a segment.
@@ -41,53 +40,46 @@ impl<'s> Chains<'s> {
                 link.kernel = Some(kernel);
             }
         }
-        let (mut is_below, mut is_above) = (vec![false; links.len()], vec![false; links.len()]);
+        // Whether a kernel that is asked is at a segment or below it, and at it or above.
+        let (mut is_from, mut is_to) = (vec![false; links.len()], vec![false; links.len()]);
         for (at, link) in links.iter().enumerate() {
-            let of = |at: usize| links.get(at).is_some_and(|link| link.kernel.is_some());
-            is_below[at] = of(link.before) || is_below.get(link.before).is_some_and(|is| *is);
+            is_from[at] = link.kernel.is_some() || is_from.get(link.before).is_some_and(|is| *is);
         }
         for (at, link) in links.iter().enumerate().rev() {
-            is_above[at] |= link.kernel.is_some();
-            if is_above[at]
-                && let Some(before) = is_above.get_mut(link.before)
+            is_to[at] |= link.kernel.is_some();
+            if is_to[at]
+                && let Some(before) = is_to.get_mut(link.before)
             {
                 *before = true;
             }
         }
-        for (at, link) in links.iter_mut().enumerate().filter(|(at, _)| is_below[*at] && is_above[*at]) {
+        for (at, link) in links.iter_mut().enumerate().filter(|(at, _)| is_from[*at] && is_to[*at]) {
             link.segment = store.map(|store| open(store, at)).transpose()?;
         }
-        Ok(Self { store, kernels: kernels.len(), links })
+        Ok(Self { kernels: kernels.len(), links })
     }
     /// For each kernel the position of the one that is to be asked in its place, which is itself if there is none. Cost: a look-up in
     /// each segment between kernels.
     pub fn asked(&self, subject: &Subject) -> Vec<usize> {
         let Some((kind, name)) = named(subject) else { return (0..self.kernels).collect() };
-        self.same(|_, link| link.segment.is_some_and(|segment| !segment.may_differ(kind, name)))
+        self.same(|link| link.segment.is_some_and(|segment| !segment.may_differ(kind, name)))
     }
-    /// For each kernel the lowest one of its chain that has the same tapset as all between them: they have the same aliases, each
-    /// with what it means there.
-    ///
-    /// # Errors
-    /// As for [`of`](Self::of).
-    pub fn with_tapset(&self) -> Result<Vec<usize>> {
-        let mut opened: Vec<Option<Segment<'_>>> = self.links.iter().map(|link| link.segment).collect();
-        for link in self.links.iter().filter(|link| link.segment.is_some()) {
-            if let (Some(before @ None), Some(store)) = (opened.get_mut(link.before), self.store) {
-                *before = Some(open(store, link.before)?);
-            }
-        }
-        let tapset = |at: usize| opened.get(at).copied().flatten().map(|segment| segment.tapset());
-        Ok(self.same(|at, link| tapset(at).is_some_and(|own| tapset(link.before) == Some(own))))
+    /// For each kernel the lowest one of its chain that has the same tapset as all between them. The same aliases are defined in both;
+    /// what they mean is each kernel's own.
+    pub fn with_tapset(&self) -> Vec<usize> {
+        let tapset = |link: &Link<'s>| link.segment.map(|segment| segment.tapset());
+        self.same(|link| {
+            tapset(link).is_some() && self.links.get(link.before).map(tapset) == Some(tapset(link))
+        })
     }
     /// For each kernel the lowest one of its chain from which all segments on are the same.
-    fn same(&self, is_same: impl Fn(usize, &Link<'_>) -> bool) -> Vec<usize> {
+    fn same(&self, is_same: impl Fn(&Link<'s>) -> bool) -> Vec<usize> {
         let mut found: Vec<usize> = (0..self.kernels).collect();
         // Of each segment, the kernel whose facts are those of what it makes.
         let mut same: Vec<Option<usize>> = Vec::with_capacity(self.links.len());
-        for (at, link) in self.links.iter().enumerate() {
+        for link in &self.links {
             let below = same.get(link.before).copied().flatten();
-            let own = below.filter(|_| is_same(at, link)).or(link.kernel);
+            let own = below.filter(|_| is_same(link)).or(link.kernel);
             if let Some(kernel) = link.kernel {
                 found[kernel] = own.unwrap_or(kernel);
             }

@@ -117,11 +117,6 @@ fn producer<'a>(view: &View<'a>) -> Option<&'a [u8]> {
     Some(&text[..options.unwrap_or(text.len())])
 }
 
-/// The distribution of a release, given its compiler: see [`KernelDescription::distribution`].
-pub fn distribution_of(release: &str, compiler: &str) -> &'static str {
-    distribution(&Release::parse(release), || (compiler.into(), false))
-}
-
 /// The distribution, by what only its builds have in their releases, then by its compiler. A kernel that someone built
 /// on a distribution has that compiler, too; but seldom a number of the build. `built` gives the compiler, and whether the
 /// configuration has Ubuntu's signature of the version.
@@ -218,7 +213,8 @@ mod tests {
             ("6.6.1-arch1-1", "", "arch"),
             ("", "", "unknown"),
         ] {
-            assert_eq!(distribution_of(release, compiler), wanted, "{release}");
+            let built = || (compiler.into(), false);
+            assert_eq!(distribution(&Release::parse(release), built), wanted, "{release}");
         }
     }
 

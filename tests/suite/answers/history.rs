@@ -1,5 +1,5 @@
 //! A name over several kernels.
-use crate::support::fixture::{RELEASE, Recipe, Tree, USUAL};
+use crate::support::fixture::{RELEASE, Recipe, Tree, USUAL, replace};
 use crate::support::program::{Run, run_in};
 use probeidx::Pattern;
 use probeidx::query::Index;
@@ -38,9 +38,7 @@ fn add(tree: &Tree, release: &str, db: &Path) {
         (tree.module("diff-mod"), modules.join("diff-mod.ko")),
     ] {
         let mut bytes = std::fs::read(from).unwrap();
-        while let Some(at) = bytes.windows(RELEASE.len()).position(|w| w == RELEASE.as_bytes()) {
-            bytes[at..at + RELEASE.len()].copy_from_slice(release.as_bytes());
-        }
+        replace(&mut bytes, RELEASE.as_bytes(), release.as_bytes());
         std::fs::write(to, bytes).unwrap();
     }
     let built = run_in(db, ["build", "-q", copy.path().to_str().unwrap()]);

@@ -1,6 +1,6 @@
 //! Which kernels of a store are asked, and what they are before they are opened.
 use super::{file, store_of};
-use crate::support::fixture::{RELEASE, Tree};
+use crate::support::fixture::{RELEASE, Tree, replace};
 use crate::support::program::{Indexed, KERNEL, run_in};
 use probeidx::kernels::{OpenStores, Source};
 use probeidx::query::index::kernel_description::KernelDescription;
@@ -22,11 +22,8 @@ fn indexed(release: &str, files: &[&str], config: &str, tapset: Option<&str>) ->
     ];
     for (_, from, to) in places.iter().filter(|(name, ..)| files.contains(name)) {
         let mut bytes = std::fs::read(from).unwrap();
-        for (old, new) in [(RELEASE.as_bytes(), release.as_bytes()), (&build_id, &own_id)] {
-            while let Some(at) = bytes.windows(old.len()).position(|bytes| bytes == old) {
-                bytes[at..at + old.len()].copy_from_slice(new);
-            }
-        }
+        replace(&mut bytes, RELEASE.as_bytes(), release.as_bytes());
+        replace(&mut bytes, &build_id, &own_id);
         tree.file(to, &bytes);
     }
     tree.file(&format!("config-{release}"), config.as_bytes());

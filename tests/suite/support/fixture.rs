@@ -57,6 +57,13 @@ pub struct Tree {
     directory: TempDir,
 }
 
+/// Puts bytes in place of others, of which there are as many, wherever they are.
+pub fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+    while let Some(at) = bytes.windows(old.len()).position(|bytes| bytes == old) {
+        bytes[at..at + old.len()].copy_from_slice(new);
+    }
+}
+
 impl Tree {
     /// Compiles and links. Panics with the tool's own words where one fails.
     pub fn compile(recipe: &Recipe) -> Self {
