@@ -1,4 +1,5 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
+use super::back::Back;
 use super::flat::{self, Flat};
 use super::found::Found;
 use super::open::BySegment;
@@ -22,14 +23,14 @@ struct Level<'a> {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct SpaceRecord {
-    /// Where its runs start in [`Part::Runs`].
-    pub there: U32,
+    /// Where its runs start in [`Part::Runs`]. Those of addresses lead back, all others there.
+    pub runs: U32,
     /// How many there are.
-    pub there_runs: U32,
-    /// Where those back start.
+    pub count: U32,
+    /// Where the ascents of the runs are in [`Part::Runs`], by which they lead [`back`](super::back).
     pub back: U32,
-    /// How many there are.
-    pub back_runs: U32,
+    /// How many there are; none if nothing refers to the space.
+    pub ascents: U32,
     /// How many numbers the kernel has.
     pub length: U32,
 }
@@ -75,11 +76,9 @@ impl<'a> Levels<'a> {
         let all = levels.all();
         let flat = |at: usize| {
             let places = all.iter().map(|level| &level.places[at]);
-            let [there, back] = places.fold([0u32; 2], |[there, back], place: &SpaceRecord| {
-                [there.saturating_add(place.there_runs.get()), back.saturating_add(place.back_runs.get())]
-            });
+            let runs = places.fold(0u32, |runs, place: &SpaceRecord| runs.saturating_add(place.count.get()));
             // A search in five levels takes as long as reading 64 runs or so; runs back are also sorted.
-            (Flat::new(there / 64), Flat::new(there.max(back) / 16))
+            (Flat::new(runs / 64), Flat::new(runs / 16))
         };
         let flat = (0..Space::ALL.len()).map(flat).collect();
         Self { flat, found: Space::ALL.iter().map(|_| Default::default()).collect(), ..levels }
@@ -114,7 +113,7 @@ impl<'a> Levels<'a> {
     fn search_there(&self, space: Space, own: u32, flat: Option<&[Run]>, hint: &mut Hint) -> Option<u32> {
         let (to, run) = match flat {
             Some(runs) => flat::find(runs, own)?,
-            None => self.own.there(space).find(own)?,
+            None => self.own.runs(space).find(own)?,
         };
         *hint = run.into();
         let Some(below) = self.below(space).filter(|_| flat.is_none()) else { return Some(to) };
@@ -158,14 +157,17 @@ impl<'a> Levels<'a> {
             return Some(own);
         }
         let is_moved = matches!(space.source(), Source::Shifted(_));
-        let runs = self.own.back(space);
+        let back = |number: u32| match is_moved {
+            true => self.own.runs(space).find(number),
+            false => self.own.back(space).find(number),
+        };
         let below = self.below(space);
         let first = below.map_or(0, |_| self.own.first[space as usize]);
         let Some(below) = below.filter(|_| shared < first) else {
             // What is new here, or all.
             let is_new = !is_moved && below.is_some();
             let from = if is_new { (shared - first).wrapping_add(NEW) } else { shared };
-            let (own, run) = runs.find(from)?;
+            let (own, run) = back(from)?;
             let (before, left) = Hint::from(run).around(from);
             *hint = Hint::at(shared, own, (before.min(shared - first), left));
             return Some(own);
@@ -174,7 +176,7 @@ impl<'a> Levels<'a> {
         let lower = found.find(shared, hint, |hint| below.search_back(space, shared, flat.made(), hint))?;
         let (before, left) = hint.around(shared);
         let from = if is_moved { shared } else { lower };
-        let (to, run) = runs.find(from)?;
+        let (to, run) = back(from)?;
         let own = if is_moved { lower.wrapping_add(shift::distance(shared, to)?) } else { to };
         let (before, left) = narrower((before, left), Hint::from(run).around(from));
         *hint = Hint::at(shared, own, (before, left.min(first - shared)));
@@ -184,33 +186,28 @@ impl<'a> Levels<'a> {
     pub(super) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
         let all = self.all();
         let kept = all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
-        Some(all[kept..].iter().map(|level| level.there(space)).collect())
+        Some(all[kept..].iter().map(|level| level.runs(space)).collect())
     }
     /// The runs from the kernel's numbers to the shared ones.
     pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
-        let of = |level: &Level<'_>| -> Vec<Run> { level.there(space).iter().collect() };
+        let of = |level: &Level<'_>| -> Vec<Run> { level.runs(space).iter().collect() };
         let Some(_) = self.below(space) else { return of(&self.own) };
         self.all()
             .into_iter()
             .fold(None, |lower: Option<Vec<Run>>, level| match lower {
                 None => Some(of(level)),
-                Some(lower) => Some(flat::compose(level.there(space), &lower, level.first[space as usize])),
+                Some(lower) => Some(flat::compose(level.runs(space), &lower, level.first[space as usize])),
             })
             .unwrap_or_default()
     }
     /// The runs from shared numbers to the kernel's.
     fn flat_back(&self, space: Space) -> Vec<Run> {
-        let of = |level: &Level<'_>| -> Vec<Run> { level.back(space).iter().collect() };
-        let Some(_) = self.below(space) else { return of(&self.own) };
-        if let Source::Shifted(_) = space.source() {
-            let all = self.all();
-            let (lowest, others) =
-                all.split_first().map_or((vec![], &[][..]), |(first, others)| (of(first), others));
-            return others.iter().fold(lowest, |lower, level| {
-                shift::compose(level.back(space).iter(), &lower, level.first[space as usize])
-            });
-        }
-        inverse(&self.flat_there(space))
+        let Source::Shifted(_) = space.source() else { return inverse(&self.flat_there(space)) };
+        let all = self.all();
+        let Some((lowest, others)) = all.split_first() else { return vec![] };
+        others.iter().fold(lowest.runs(space).iter().collect(), |lower, level| {
+            shift::compose(level.runs(space).iter(), &lower, level.first[space as usize])
+        })
     }
 }
 
@@ -234,20 +231,20 @@ impl<'a> Level<'a> {
         };
         Ok(Self { bytes: segment.part(Part::Runs), places, first: Space::ALL.iter().map(first).collect() })
     }
+    /// From the kernel's numbers; of addresses, to them.
     #[inline]
-    fn runs(&self, start: U32, count: U32) -> Runs<'a> {
-        Runs::open(self.bytes.get(start.get() as usize..).unwrap_or_default(), count.get())
-    }
-    /// From the kernel's numbers.
-    #[inline]
-    fn there(&self, space: Space) -> Runs<'a> {
+    fn runs(&self, space: Space) -> Runs<'a> {
         let place = &self.places[space as usize];
-        self.runs(place.there, place.there_runs)
+        Runs::open(self.from(place.runs), place.count.get())
     }
     /// To the kernel's numbers.
     #[inline]
-    fn back(&self, space: Space) -> Runs<'a> {
+    fn back(&self, space: Space) -> Back<'a> {
         let place = &self.places[space as usize];
-        self.runs(place.back, place.back_runs)
+        Back::open(self.runs(space), self.from(place.back), place.ascents.get())
+    }
+    #[inline]
+    fn from(&self, start: U32) -> &'a [u8] {
+        self.bytes.get(start.get() as usize..).unwrap_or_default()
     }
 }

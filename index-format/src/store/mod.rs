@@ -55,6 +55,7 @@
 //! names differ from the kernel before was found when a kernel was added: see [`changed`], and [`differing`] for what a history
 //! tells beyond a comparison.
 mod assembled;
+pub mod back;
 pub mod changed;
 pub mod common;
 pub mod differing;

@@ -8,7 +8,7 @@
 //! records of the kernel before, whose own runs lead on; what is new in the segment is numbered from [`NEW`] on. Every
 //! [`LEVELS`]th segment of a chain has runs that lead to rows at once.
 //!
-//! The same pairs, sorted by `row` and with a length, lead back: from a shared number to that of this kernel.
+//! The same runs lead back, from a shared number to that of this kernel: see [`back`](super::back).
 //!
 //! ```text
 //! 0      U32           where the bits start
@@ -34,7 +34,7 @@ pub const LEVELS: u32 = 8;
 /// The orders of a run's codes.
 const ORDERS: [u32; 3] = [0, 2, 1];
 /// How many runs are read one after another at most.
-const GROUP: usize = 16;
+pub(super) const GROUP: usize = 16;
 
 /// Consecutive numbers that stand for consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +47,17 @@ pub struct Run {
     pub length: u32,
 }
 
+impl Run {
+    /// The other way.
+    pub fn back(self) -> Self {
+        Self { from: self.to, to: self.from, length: self.length }
+    }
+}
+
 /// The state before a run.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct RunGroup {
+pub(super) struct RunGroup {
     /// Where the run before ends.
     from: U32,
     /// What would follow: old numbers and new ones.
@@ -63,6 +70,11 @@ impl RunGroup {
     fn start() -> Self {
         Self { to: [U32::ZERO, U32::new(NEW)], ..Self::default() }
     }
+    /// What would follow the last old number, or new one.
+    #[inline]
+    pub fn next(&self, is_new: bool) -> u32 {
+        self.to[usize::from(is_new)].get()
+    }
 }
 
 impl Record for RunGroup {
@@ -72,7 +84,7 @@ impl Record for RunGroup {
 /// Runs in the order of the numbers that are searched for.
 #[derive(Clone, Copy, Default)]
 pub struct Runs<'a> {
-    groups: Table<'a, RunGroup>,
+    pub(super) groups: Table<'a, RunGroup>,
     bits: &'a [u8],
     count: u32,
 }
@@ -100,7 +112,7 @@ impl<'a> Runs<'a> {
     #[inline]
     pub fn find(&self, number: u32) -> Option<(u32, Run)> {
         let at = self.groups.partition_point(|group| group.from.get() <= number).checked_sub(1)?;
-        let mut reader = Reader::new(&self.groups.get(at)?, self.bits);
+        let mut reader = self.reader(at)?;
         for _ in 0..GROUP.min(self.len() - at * GROUP) {
             let run = reader.next();
             let within = number.wrapping_sub(run.from);
@@ -113,6 +125,11 @@ impl<'a> Runs<'a> {
         }
         None
     }
+    /// Reads those of a group, and on.
+    #[inline]
+    pub(super) fn reader(&self, group: usize) -> Option<Reader<'a>> {
+        Some(Reader::new(&self.groups.get(group)?, self.bits))
+    }
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = Run> + use<'a> {
         let mut reader = Reader::new(&RunGroup::start(), self.bits);
@@ -123,7 +140,7 @@ impl<'a> Runs<'a> {
 }
 
 /// Reads runs one after another.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     from: u32,
     to: [u32; 2],
     bits: Bits<'a>,
@@ -136,7 +153,7 @@ impl<'a> Reader<'a> {
         Self { from: group.from.get(), to: group.to.map(U32::get), bits }
     }
     #[inline(always)]
-    fn next(&mut self) -> Run {
+    pub fn next(&mut self) -> Run {
         let (is_new, [gap, length, beyond]) = self.bits.flag_and_golombs(ORDERS);
         let from = self.from.wrapping_add(gap as u32);
         let length = (length as u32).wrapping_add(1);
@@ -266,16 +283,11 @@ impl Builder {
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
-    /// From the shared numbers to the kernel's.
-    pub fn inverse(&self) -> Vec<Run> {
-        inverse(&self.runs)
-    }
 }
 
 /// The same pairs, the other way.
 pub fn inverse(runs: &[Run]) -> Vec<Run> {
-    let mut back: Vec<Run> =
-        runs.iter().map(|run| Run { from: run.to, to: run.from, length: run.length }).collect();
+    let mut back: Vec<Run> = runs.iter().map(|run| run.back()).collect();
     // Most of what runs lead to ascends, which this sort finds.
     back.sort_by_key(|run| run.from);
     back
@@ -302,7 +314,7 @@ mod tests {
             }
             assert!(there.find(numbers.len() as u32).is_none());
         });
-        opened(&builder.inverse(), |back| {
+        opened(&inverse(builder.runs()), |back| {
             for (own, to) in numbers.into_iter().enumerate() {
                 assert_eq!(back.find(to).map(|found| found.0), Some(own as u32));
             }

@@ -22,6 +22,7 @@ use probeidx_format::id::{StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 use probeidx_format::store::BLOBS;
 use probeidx_format::store::Kernel;
+use probeidx_format::store::back;
 use probeidx_format::store::changed::{self, Changed};
 use probeidx_format::store::levels::{SpaceRecord, is_absolute};
 use probeidx_format::store::numbered;
@@ -127,7 +128,7 @@ struct Adding<'v> {
     known: Option<View<'v>>,
     to: Numbers,
     free: [u32; Free::COUNT],
-    runs: Vec<(Vec<Run>, Vec<Run>)>,
+    runs: Vec<Vec<Run>>,
     lengths: Vec<u32>,
     parts: Vec<(Vec<u8>, u32, u32)>,
     patched: Vec<PatchedRecord>,
@@ -144,7 +145,7 @@ impl<'v> Adding<'v> {
             to: Numbers::new(vec![], FxHashMap::default()),
             // 0 is not an address.
             free: before.map_or([0, 0, 0, 4096, lines::FIRST_FREE, 0, 0], free),
-            runs: vec![(vec![], vec![]); spaces],
+            runs: vec![vec![]; spaces],
             lengths: vec![0; spaces],
             parts: vec![(vec![], 0, 0); Part::ALL.len()],
             patched: vec![],
@@ -192,7 +193,7 @@ impl<'v> Adding<'v> {
             Some(before) => relative(space, &runs, before),
             None => runs,
         };
-        self.runs[space as usize] = (runs.runs().to_vec(), runs.inverse());
+        self.runs[space as usize] = runs.finish();
         self.lengths[space as usize] = length as u32;
     }
     /// Shares a table whose records are in shared numbers already.
@@ -450,15 +451,20 @@ impl<'v> Adding<'v> {
     }
     fn finish(mut self) -> Added {
         let (mut bytes, mut places): (Vec<u8>, Vec<SpaceRecord>) = Default::default();
-        for ((space, (there, back)), length) in Space::ALL.iter().zip(&self.runs).zip(&self.lengths) {
-            let back = if space.is_referred_to() { &back[..] } else { &[] };
-            let mut put = |runs: &[Run]| {
-                let start = bytes.len();
-                bytes.extend(encode(runs));
-                (U32::new(start as u32), U32::new(runs.len() as u32))
+        for ((space, runs), length) in Space::ALL.iter().zip(&self.runs).zip(&self.lengths) {
+            let (ascents, count) = if space.is_referred_to() { back::encode(runs) } else { (vec![], 0) };
+            let mut put = |put: &[u8]| {
+                let start = bytes.len() as u32;
+                bytes.extend_from_slice(put);
+                U32::new(start)
             };
-            let ((there, there_runs), (back, back_runs)) = (put(there), put(back));
-            places.push(SpaceRecord { there, there_runs, back, back_runs, length: U32::new(*length) });
+            places.push(SpaceRecord {
+                runs: put(&encode(runs)),
+                count: U32::new(runs.len() as u32),
+                back: put(&ascents),
+                ascents: U32::new(count),
+                length: U32::new(*length),
+            });
         }
         self.part(Part::Runs, bytes, 0, 0);
         self.part(Part::RunPlaces, places.as_bytes().to_vec(), 0, 0);

@@ -176,6 +176,6 @@ impl Adding<'_> {
             back = shift::filled(back.into_iter(), end);
             back.extend(new);
         }
-        self.runs[Space::Pcs as usize] = (vec![], back);
+        self.runs[Space::Pcs as usize] = back;
     }
 }

@@ -26,7 +26,7 @@ pub use writer::{Own, SegmentWriter};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 1;
+pub const VERSION: u32 = crate::VERSION * 100 + 2;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
