@@ -3,7 +3,7 @@ use probeidx_format::View;
 use probeidx_format::calls::Call;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::expr::{Expr, forget_reference};
-use probeidx_format::id::{FunctionId, PlaceId, StrId, TypeId, UnitId};
+use probeidx_format::id::{FunctionId, NameId, PlaceId, StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 
 /// The first record that differs between two views of one kernel; `None` if all are the same. Ids are, strings are by
@@ -102,11 +102,14 @@ impl Pair<'_> {
             r.size.get(),
             r.pc
         ));
-        table!("name", names, |v: &View<'_>, r: NameRecord| (
-            text(v, r.name),
-            r.first_function,
-            r.first_symbol.get()
-        ));
+        for at in 0..self.own.names.len().saturating_sub(1) {
+            let name = NameId::new(at as u32);
+            let named = |v: &View<'_>| {
+                let symbols: Vec<_> = v.symbols_named(name).iter().collect();
+                (text(v, v.names.at(at).name), v.functions_named(name), symbols)
+            };
+            same!("name", at, named(self.own), named(self.other));
+        }
         table!("range", ranges, |_: &View<'_>, r: RangeRecord| (r.start, r.end, r.place));
         table!("symbol", symbols, |v: &View<'_>, r: SymbolRecord| (
             text(v, r.name),

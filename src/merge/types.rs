@@ -1,6 +1,6 @@
 //! Merges types: one record each, named ones first; references to declarations lead to the definition.
 use super::{FirstSeen, Resolved, blank};
-use crate::dwarf::facts::NO_TYPE;
+use crate::dwarf::facts::{NO_TYPE, TypeFacts};
 use crate::dwarf::strings::Key;
 use probeidx_format::id::{StrId, TypeId};
 use probeidx_format::record::{MemberRecord, TypeRecord};
@@ -38,7 +38,7 @@ struct Sorted {
 
 /// The definition of a type that is only declared, if there is exactly one of its name. With several, the declaration
 /// stays.
-fn definition(all: &[Sorted], at: usize) -> Option<TypeId> {
+fn definition(all: &[Sorted], at: usize) -> Option<u32> {
     let declared = &all[at];
     if !declared.declared {
         return None;
@@ -47,7 +47,80 @@ fn definition(all: &[Sorted], at: usize) -> Option<TypeId> {
     let before = |at: usize| all[..at].iter().rev().take_while(same);
     let first = at - before(at).count();
     let definitions = all[first..at].iter().filter(|s| !s.declared).count();
-    (definitions == 1).then(|| TypeId::new(first as u32))
+    (definitions == 1).then_some(first as u32)
+}
+
+/// Which types are one: a declaration and its definition; and what has no name, if it consists of the same when all that are
+/// one are taken for one: the pointers of a unit that knows a struct, and of one that knows its name only.
+struct Same<'b> {
+    batches: &'b [Resolved<'b>],
+    all: &'b [Sorted],
+    positions: FxHashMap<Key, u32>,
+    /// By position: the one that stands for it, or [`NOT_YET`].
+    stands: Vec<u32>,
+    /// What has no name, by what it consists of.
+    known: FxHashMap<Key, u32>,
+}
+
+const NOT_YET: u32 = u32::MAX;
+
+impl<'b> Same<'b> {
+    /// For each type, the one that stands for it. Cost: linear in types and members.
+    fn of(batches: &'b [Resolved<'b>], all: &'b [Sorted]) -> (Vec<u32>, FxHashMap<Key, u32>) {
+        let named = |at: usize| definition(all, at).or((all[at].name.get() != 0).then_some(at as u32));
+        let mut same = Same {
+            batches,
+            all,
+            positions: (0..).zip(all).map(|(at, sorted)| (sorted.key, at)).collect(),
+            stands: (0..all.len()).map(|at| named(at).unwrap_or(NOT_YET)).collect(),
+            known: FxHashMap::default(),
+        };
+        let mut open = vec![];
+        for at in 0..all.len() as u32 {
+            same.find(at, &mut open);
+        }
+        (same.stands, same.positions)
+    }
+    /// Finds what stands for a type, and first for all that it consists of. Without recursion: debug information may have
+    /// any number of pointers to pointers.
+    fn find(&mut self, at: u32, open: &mut Vec<u32>) {
+        open.push(at);
+        while let Some(&at) = open.last() {
+            if self.stands[at as usize] != NOT_YET {
+                open.pop();
+                continue;
+            }
+            // A type that consists of itself has no name in damaged debug information only.
+            let unknown = |to: u32| self.stands[to as usize] == NOT_YET && !open.contains(&to);
+            if let Some(to) = self.parts(at).filter_map(|(_, to, _)| to).find(|to| unknown(*to)) {
+                open.push(to);
+                continue;
+            }
+            let facts = self.facts(at);
+            let own = u64::from(facts.size) << 32 | u64::from(facts.encoding) << 8 | facts.kind as u64;
+            let key = self.parts(at).fold(Key::new(own), |key, (name, to, value)| {
+                let to = to.map_or(0, |to| u64::from(self.stands[to as usize]) + 1);
+                key.with(u64::from(name.get()) << 32 | to).with(value as u64)
+            });
+            self.stands[at as usize] = *self.known.entry(key).or_insert(at);
+        }
+    }
+    fn facts(&self, at: u32) -> &'b TypeFacts {
+        let sorted = &self.all[at as usize];
+        &self.batches[sorted.batch as usize].batch.types[sorted.local as usize]
+    }
+    /// The target of a type, and its members: a name, a type and a value each.
+    fn parts(&self, at: u32) -> impl Iterator<Item = (StrId, Option<u32>, i64)> {
+        let facts = self.facts(at);
+        let of = &self.batches[self.all[at as usize].batch as usize];
+        let position = |local: u32| match local {
+            NO_TYPE => None,
+            local => self.positions.get(&of.batch.types[local as usize].key).copied(),
+        };
+        let members = &of.batch.members[facts.first_member as usize..][..facts.members as usize];
+        let members = members.iter().map(move |m| (of.string(m.name), position(m.target), m.value));
+        std::iter::once((StrId::new(0), position(facts.target), 0)).chain(members)
+    }
 }
 
 pub(super) fn merge(batches: &[Resolved<'_>], first_seen: FirstSeen) -> Types {
@@ -71,17 +144,19 @@ pub(super) fn merge(batches: &[Resolved<'_>], first_seen: FirstSeen) -> Types {
         .collect();
     let unnamed = |name: StrId| name.get() == 0;
     all.par_sort_unstable_by_key(|t| (unnamed(t.name), t.name, t.kind, t.declared, t.file, t.line, t.key));
-    let mut by_key: FxHashMap<Key, TypeId> =
-        FxHashMap::with_capacity_and_hasher(all.len(), Default::default());
-    for (at, sorted) in all.iter().enumerate() {
-        by_key.insert(sorted.key, definition(&all, at).unwrap_or(TypeId::new(at as u32)));
+    let (stands, positions) = Same::of(batches, &all);
+    let mut ids: Vec<TypeId> = vec![TypeId::NONE; all.len()];
+    let is_one = |at: &usize| stands[*at] == *at as u32;
+    let mut next = 0;
+    for at in (0..all.len()).filter(is_one) {
+        ids[at] = TypeId::new(next);
+        next += 1;
     }
-    let local_ids: Vec<Vec<TypeId>> = batches
-        .par_iter()
-        .map(|b| b.batch.types.iter().map(|t| by_key.get(&t.key).copied().unwrap_or(TypeId::NONE)).collect())
-        .collect();
-    let mut types = Types { records: Vec::with_capacity(all.len() + 1), members: vec![], ids: local_ids };
-    for sorted in &all {
+    let id = |key: &Key| positions.get(key).map_or(TypeId::NONE, |at| ids[stands[*at as usize] as usize]);
+    let local_ids: Vec<Vec<TypeId>> =
+        batches.par_iter().map(|b| b.batch.types.iter().map(|t| id(&t.key)).collect()).collect();
+    let mut types = Types { records: Vec::with_capacity(next as usize + 1), members: vec![], ids: local_ids };
+    for sorted in (0..all.len()).filter(is_one).map(|at| &all[at]) {
         let batch = sorted.batch as usize;
         let extracted = &batches[batch];
         let facts = &extracted.batch.types[sorted.local as usize];

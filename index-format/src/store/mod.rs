@@ -30,6 +30,7 @@
 //! * **Names with numbers** of the preprocessor are shared without them: see [`numbered`].
 //! * **Lines and instruction starts** are cut at the functions of the symbol table: `sequences` and `code` have a row for
 //!   each, which starts with a state of its own.
+//! * **Names** without functions, or without symbols, keep the rows that they have: see `named`.
 //! * **The blacklist** and the build ids of a kernel are in its own segment as they are.
 //! * Files of a unit keep their positions: new ones come last, and one that is gone leaves the empty string.
 //! * The [`manifest`] names kernels and segments. It is written anew with each change; see there.
@@ -66,6 +67,7 @@ pub mod levels;
 pub mod line_runs;
 pub mod manifest;
 pub mod moved;
+mod named;
 pub mod numbered;
 mod open;
 pub mod patch;

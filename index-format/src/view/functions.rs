@@ -43,12 +43,18 @@ impl<'a> View<'a> {
     }
     /// The functions of a name.
     pub fn functions_named(&self, name: NameId) -> Range<usize> {
+        if let Some(store) = self.store {
+            return store.functions_named(name);
+        }
         owned(self.names, name.index(), |n| n.first_function.index(), self.functions.len())
     }
     /// The symbols of a name, by object and address.
     pub fn symbols_named(&self, name: NameId) -> Table<'a, SymbolId> {
         let first = |n: NameRecord| n.first_symbol.get() as usize;
-        self.symbol_names.part(owned(self.names, name.index(), first, self.symbol_names.len()))
+        self.symbol_names.part(match self.store {
+            Some(store) => store.symbols_named(name),
+            None => owned(self.names, name.index(), first, self.symbol_names.len()),
+        })
     }
     /// The placements of a function, ascending. Cost: a byte or two each.
     pub fn places_of_function(&self, function: FunctionId) -> Postings<'a> {

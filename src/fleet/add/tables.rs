@@ -3,7 +3,7 @@ use super::Adding;
 use super::buckets::Buckets;
 use super::pieces::{self, Piece};
 use super::pool::{Owner, Pool};
-use probeidx_format::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, TypeId};
+use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, PlaceId, StrId, SymbolId, TypeId};
 use probeidx_format::lines::{self, Row};
 use probeidx_format::record::*;
 use probeidx_format::store::Kernel;
@@ -140,13 +140,43 @@ impl Adding<'_> {
         let ids: Vec<SymbolId> =
             self.view.all_symbol_names().iter().map(|id| id.translate(&self.to)).collect();
         self.share(&ids);
-        let records: Vec<NameRecord> = self.view.names.iter().map(|name| name.translate(&self.to)).collect();
+        let records = self.names();
         let first = self.before.map_or(0, |kernel| kernel.end(Part::Names));
         let rows = self.share_rows(&records);
         let own = self.view.names.iter().zip(&rows).filter(|(_, row)| **row >= first);
         let new: Vec<&[u8]> = own.map(|(name, _)| self.view.string(name.name)).collect();
         let hash = names::table(new.into_iter());
         self.part(Part::NameHash, hash, 0, 0);
+    }
+    /// Names, of which those that have no functions, or no symbols, here and before say what they said before.
+    fn names(&self) -> Vec<NameRecord> {
+        let mut records: Vec<NameRecord> =
+            self.view.names.iter().map(|name| name.translate(&self.to)).collect();
+        let Some(before) = self.before else { return records };
+        let strings = before.end(Part::Strings) as usize;
+        let has = |names: &mut dyn Iterator<Item = StrId>| {
+            let mut has = vec![false; strings];
+            names.for_each(|name| has.get_mut(name.index()).into_iter().for_each(|has| *has = true));
+            has
+        };
+        let has_function = has(&mut before.all_stored::<FunctionRecord>().map(|(_, f)| f.name));
+        let has_symbol = has(&mut before.all_stored::<SymbolRecord>().map(|(_, s)| s.name));
+        let mut known = vec![None; strings];
+        for (_, name) in before.all_stored::<NameRecord>() {
+            known.get_mut(name.name.index()).into_iter().for_each(|known| *known = Some(name));
+        }
+        let owners = self.view.names.owners().len();
+        for (id, record) in (0..).map(NameId::new).zip(&mut records[..owners]) {
+            let at = record.name.index();
+            let Some(before) = known.get(at).copied().flatten() else { continue };
+            if !has_function[at] && self.view.functions_named(id).is_empty() {
+                record.first_function = before.first_function;
+            }
+            if !has_symbol[at] && self.view.symbols_named(id).is_empty() {
+                record.first_symbol = before.first_symbol;
+            }
+        }
+        records
     }
     /// Cuts the rows of each sequence at the symbols; returns the first sequence of each object.
     fn sequences(&mut self, files: &[Vec<u32>]) -> Vec<u32> {

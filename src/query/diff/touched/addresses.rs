@@ -166,9 +166,9 @@ impl<'a> Found<'a, '_> {
                 Some(run.from + run.length),
             ];
             for at in ends.into_iter().flatten() {
-                let after = view.names.partition_point(|name| name.first_symbol.get() <= at);
-                let name = after.checked_sub(1).and_then(|at| view.names.get(at));
-                name.into_iter().for_each(|name| self.symbol(name.name));
+                let symbol =
+                    view.all_symbol_names().get(at as usize).and_then(|id| view.symbols.get(id.index()));
+                symbol.into_iter().for_each(|symbol| self.symbol(symbol.name));
             }
         }
     }
