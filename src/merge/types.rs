@@ -63,6 +63,8 @@ struct Same<'b> {
 }
 
 const NOT_YET: u32 = u32::MAX;
+/// In place of a position: what the type consists of is looked for.
+const OPEN: u32 = NOT_YET - 1;
 
 impl<'b> Same<'b> {
     /// For each type, the one that stands for it. Cost: linear in types and members.
@@ -86,19 +88,21 @@ impl<'b> Same<'b> {
     fn find(&mut self, at: u32, open: &mut Vec<u32>) {
         open.push(at);
         while let Some(&at) = open.last() {
-            if self.stands[at as usize] != NOT_YET {
+            if self.stands[at as usize] < OPEN {
                 open.pop();
                 continue;
             }
-            // A type that consists of itself has no name in damaged debug information only.
-            let unknown = |to: u32| self.stands[to as usize] == NOT_YET && !open.contains(&to);
-            if let Some(to) = self.parts(at).filter_map(|(_, to, _)| to).find(|to| unknown(*to)) {
+            self.stands[at as usize] = OPEN;
+            let is_unknown = |to: &u32| self.stands[*to as usize] == NOT_YET;
+            if let Some(to) = self.parts(at).filter_map(|(_, to, _)| to).find(is_unknown) {
                 open.push(to);
                 continue;
             }
-            let facts = self.facts(at);
+            let (facts, sorted) = (self.facts(at), &self.all[at as usize]);
             let own = u64::from(facts.size) << 32 | u64::from(facts.encoding) << 8 | facts.kind as u64;
-            let key = self.parts(at).fold(Key::new(own), |key, (name, to, value)| {
+            let own = Key::new(own).with(u64::from(sorted.file.get()) << 32 | u64::from(sorted.line));
+            let key = self.parts(at).fold(own, |key, (name, to, value)| {
+                // One that is open consists of itself, without a name: damaged.
                 let to = to.map_or(0, |to| u64::from(self.stands[to as usize]) + 1);
                 key.with(u64::from(name.get()) << 32 | to).with(value as u64)
             });

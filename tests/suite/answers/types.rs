@@ -264,7 +264,8 @@ fn who_takes_and_returns_it() {
         let own: String = out.split_inclusive('\n').filter(|l| l.contains("/types.c:")).collect();
         assert_eq!(own, said, "{name}");
     }
-    let user = &json(&["outer", "--users"])[0];
+    let users = json(&["outer", "--users"]);
+    let user = users.iter().find(|user| user["function"] == "take_outer").unwrap();
     assert_eq!(user["uses"], json!([{"position": 1, "depth": 1}, {"position": 2, "depth": 2}]));
     assert_eq!((&user["function"], &user["objects"]), (&json!("take_outer"), &json!(["types"])));
     assert_eq!(json(&["both", "--users"])[0]["inlined"], true);
@@ -284,6 +285,38 @@ fn several_definitions_of_a_name() {
     assert_eq!(asked(&["twice.two"]).found(), "twice.two: long int  /* offset: 8, size: 8 */\n");
     assert_eq!(asked(&["twice.three"]).err.lines().count(), 2);
     assert_eq!(asked(&["twice", "--users"]).found().lines().count(), 2);
+}
+
+/// Two files have pointers to a struct, and pointers to these; one of them only declares it.
+#[test]
+fn what_is_only_declared_is_the_same_as_what_is_defined() {
+    let index = Index::open(&index()).unwrap();
+    let view = index.view().unwrap();
+    let parameters = |function: &str| -> Vec<TypeId> {
+        let name = view.name(function.as_bytes()).unwrap();
+        let function = view.functions.at(view.functions_named(name).start);
+        view.variables(function).filter(|v| v.parameter).map(|v| v.type_id.unwrap()).collect()
+    };
+    let [defined, declared] = ["take_outer", "take_far"].map(parameters);
+    assert_eq!([defined[0], defined[1]], [declared[1], declared[0]]);
+    // No two types without a name consist of the same, and none stands for a definition.
+    let types = view.types.owners();
+    let all: Vec<_> = (0..types.len() as u32)
+        .map(|id| {
+            (
+                types.at(id as usize),
+                view.members(TypeId::new(id)).iter().map(|m| (m.name, m.target, m.value)).collect::<Vec<_>>(),
+            )
+        })
+        .map(|(t, members)| (t.name, t.kind, t.flags, t.size, t.encoding, t.file, t.line, t.target, members))
+        .collect();
+    let equal = (0..all.len()).find(|at| all[..*at].contains(&all[*at]));
+    assert_eq!(equal.map(|at| &all[at]), None);
+    let outer = types.iter().filter(|t| view.string(t.name) == b"outer").count();
+    assert_eq!(outer, 1);
+    let used = json(&["outer", "--users"]);
+    let used: Vec<_> = used.iter().map(|user| user["function"].as_str().unwrap()).collect();
+    assert_eq!(used, ["take_far", "take_outer"]);
 }
 
 /// Bytes of what is read for types are changed: every answer ends, and is no panic.
