@@ -105,8 +105,9 @@ impl Pair<'_> {
         for at in 0..self.own.names.len().saturating_sub(1) {
             let name = NameId::new(at as u32);
             let named = |v: &View<'_>| {
-                let symbols: Vec<_> = v.symbols_named(name).iter().collect();
-                (text(v, v.names.at(at).name), v.functions_named(name), symbols)
+                let functions = v.functions_named(name).collect::<Vec<_>>();
+                let symbols = v.symbols_named(name).iter().collect::<Vec<_>>();
+                (text(v, v.names.at(at).name), functions, symbols)
             };
             same!("name", at, named(self.own), named(self.other));
         }
