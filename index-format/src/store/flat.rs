@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The runs of a space, which are made when enough numbers were searched for to pay for it.
 pub struct Flat {
-    runs: OnceLock<Box<[Run]>>,
+    runs: OnceLock<Spread>,
     /// How many numbers are searched for before that.
     left: AtomicU32,
 }
@@ -20,19 +20,55 @@ impl Flat {
     }
     /// The runs, if they are worth it.
     #[inline]
-    pub fn get(&self, make: impl FnOnce() -> Vec<Run>) -> Option<&[Run]> {
-        if let Some(runs) = self.runs.get() {
+    pub fn get(&self, make: impl FnOnce() -> Vec<Run>) -> Option<&Spread> {
+        if let Some(runs) = self.made() {
             return Some(runs);
         }
         // Two threads may count as one.
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
-        (left == 0).then(|| &**self.runs.get_or_init(|| make().into()))
+        (left == 0).then(|| self.runs.get_or_init(|| Spread::new(make())))
     }
     /// The runs, if they are made.
     #[inline]
-    pub fn made(&self) -> Option<&[Run]> {
-        self.runs.get().map(|runs| &**runs)
+    pub fn made(&self) -> Option<&Spread> {
+        self.runs.get()
+    }
+}
+
+/// Runs, and which of them may hold a number: numbers with the same upper bits share a few.
+pub struct Spread {
+    runs: Box<[Run]>,
+    /// For each of the upper bits, the first run that starts at these or later; and the number of runs.
+    starts: Box<[u32]>,
+    /// How many lower bits are left out.
+    shift: u32,
+}
+
+impl Spread {
+    /// Of sorted runs. Cost: linear; a number for each run or two is kept.
+    fn new(runs: Vec<Run>) -> Self {
+        let last = runs.last().map_or(0, |run| run.from);
+        let shift =
+            (0..u32::BITS).find(|shift| (last >> shift) as usize <= runs.len()).unwrap_or(u32::BITS - 1);
+        let mut starts = vec![];
+        for (at, run) in (0..).zip(&runs) {
+            // Runs of a forged segment may not be sorted.
+            let upper = ((run.from >> shift) as usize).min(runs.len());
+            while starts.len() <= upper {
+                starts.push(at);
+            }
+        }
+        starts.push(runs.len() as u32);
+        Self { runs: runs.into(), starts: starts.into(), shift }
+    }
+    /// As [`find`]. Cost: a look at two numbers, and at a run or two.
+    #[inline]
+    pub fn find(&self, number: u32) -> Option<(u32, Run)> {
+        let upper = ((number >> self.shift) as usize).min(self.starts.len().checked_sub(2)?);
+        // The one before those that start here may reach into them.
+        let first = (self.starts[upper] as usize).saturating_sub(1);
+        find(&self.runs[first..self.starts[upper + 1] as usize], number)
     }
 }
 
@@ -102,6 +138,7 @@ pub fn join(upper: &[Run], lower: &[Run]) -> Vec<Run> {
 mod tests {
     use super::super::runs::encode;
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn two_levels_lead_where_one_after_the_other_does() {
@@ -134,9 +171,31 @@ mod tests {
     #[test]
     fn runs_are_made_when_they_are_worth_it() {
         let flat = Flat::new(100);
-        let made = |flat: &Flat| flat.get(|| vec![Run { from: 0, to: 1, length: 1 }]).map(<[_]>::len);
+        let made =
+            |flat: &Flat| flat.get(|| vec![Run { from: 0, to: 1, length: 1 }]).map(|all| all.runs.len());
         let before = (0..200).take_while(|_| made(&flat).is_none()).count();
         assert_eq!(before as u32, FEW + 100);
         assert_eq!(made(&flat), Some(1));
+    }
+
+    proptest! {
+        /// What is found among some runs is what is found among all.
+        #[test]
+        fn numbers_are_found_where_their_upper_bits_lead(
+            parts in prop::collection::vec((0u32..3, 1u32..100, 0u32..20), 0..100),
+            numbers in prop::collection::vec(any::<u32>(), 100),
+        ) {
+            let (mut runs, mut from): (Vec<Run>, u32) = Default::default();
+            for (gap, length, far) in parts {
+                from += gap << far;
+                runs.push(Run { from, to: from ^ 1, length });
+                from += length;
+            }
+            let spread = Spread::new(runs.clone());
+            let near = runs.iter().flat_map(|run| [run.from.wrapping_sub(1), run.from, run.from + run.length - 1, run.from + run.length]);
+            for number in near.chain(numbers.iter().map(|n| n % (from + 9))).chain([u32::MAX]) {
+                prop_assert_eq!(spread.find(number), find(&runs, number));
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
 use super::back::Back;
-use super::flat::{self, Flat};
+use super::flat::{self, Flat, Spread};
 use super::found::Found;
 use super::open::BySegment;
 use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
@@ -110,9 +110,9 @@ impl<'a> Levels<'a> {
             }),
         }
     }
-    fn search_there(&self, space: Space, own: u32, flat: Option<&[Run]>, hint: &mut Hint) -> Option<u32> {
+    fn search_there(&self, space: Space, own: u32, flat: Option<&Spread>, hint: &mut Hint) -> Option<u32> {
         let (to, run) = match flat {
-            Some(runs) => flat::find(runs, own)?,
+            Some(runs) => runs.find(own)?,
             None => self.own.runs(space).find(own)?,
         };
         *hint = run.into();
@@ -150,9 +150,9 @@ impl<'a> Levels<'a> {
     }
     /// From the first level that has the number on. Addresses lead to addresses, each level moves them; others lead to those of
     /// the level above.
-    fn search_back(&self, space: Space, shared: u32, flat: Option<&[Run]>, hint: &mut Hint) -> Option<u32> {
+    fn search_back(&self, space: Space, shared: u32, flat: Option<&Spread>, hint: &mut Hint) -> Option<u32> {
         if let Some(runs) = flat {
-            let (own, run) = flat::find(runs, shared)?;
+            let (own, run) = runs.find(shared)?;
             *hint = run.into();
             return Some(own);
         }
