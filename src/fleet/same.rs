@@ -102,7 +102,8 @@ impl Pair<'_> {
             r.size.get(),
             r.pc
         ));
-        for at in 0..self.own.names.len().saturating_sub(1) {
+        same!("name", "length", self.own.names.len(), self.other.names.len());
+        for at in 0..self.own.names.owners().len() {
             let name = NameId::new(at as u32);
             let named = |v: &View<'_>| {
                 let functions = v.functions_named(name).collect::<Vec<_>>();

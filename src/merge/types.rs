@@ -93,9 +93,10 @@ impl<'b> Same<'b> {
                 continue;
             }
             self.stands[at as usize] = OPEN;
+            let known = open.len();
             let is_unknown = |to: &u32| self.stands[*to as usize] == NOT_YET;
-            if let Some(to) = self.parts(at).filter_map(|(_, to, _)| to).find(is_unknown) {
-                open.push(to);
+            open.extend(self.parts(at).filter_map(|(_, to, _)| to).filter(is_unknown));
+            if open.len() > known {
                 continue;
             }
             let (facts, sorted) = (self.facts(at), &self.all[at as usize]);

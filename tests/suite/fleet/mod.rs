@@ -12,7 +12,8 @@ use probeidx::fleet::{add, merge, remove, same, verify};
 use probeidx::store::Store;
 use probeidx::{ErrorKind, Index};
 use probeidx_format::View;
-use probeidx_format::store::Segment;
+use probeidx_format::record::NameRecord;
+use probeidx_format::store::{Part, Segment};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -66,6 +67,30 @@ fn every_record_comes_out_as_it_went_in() {
         }
         assert_eq!(verify(folder.path()).unwrap(), 3);
     }
+}
+
+/// Where the functions of a name would start, if it had any, is no row of its own.
+#[test]
+fn names_without_functions_and_symbols_keep_their_rows() {
+    let folder = store(&[0, 2]);
+    let store = Store::open(folder.path()).unwrap();
+    let kernels: Vec<_> = store.manifest().kernels.iter().map(|k| store.kernel(k).unwrap()).collect();
+    let new = kernels.iter().find(|kernel| kernel.chain().len() == 2).unwrap();
+    let old = kernels.iter().find(|kernel| kernel.chain().len() == 1).unwrap();
+    let [old, view] = [old, new].map(View::of_store);
+    let rows = new.own().rows::<NameRecord>(Part::Names);
+    let is_empty = |view: &View<'_>, text: &[u8]| {
+        let name = view.name(text)?;
+        Some([view.functions_named(name).is_empty(), view.symbols_named(name).is_empty()])
+    };
+    let (mut kept, all) = (0, view.names.owners());
+    for text in all.iter().map(|name| view.string(name.name)) {
+        let is_new = rows.iter().any(|row| view.string(row.name) == text);
+        let empty = [is_empty(&old, text), is_empty(&view, text)].map(Option::unwrap_or_default);
+        assert!(!is_new || empty != [[true, true]; 2], "{}", String::from_utf8_lossy(text));
+        kept += usize::from(!is_new && empty.concat().contains(&true));
+    }
+    assert!(kept > 10 && !rows.is_empty(), "{kept} of {}, {} new", all.len(), rows.len());
 }
 
 #[test]
