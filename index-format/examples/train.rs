@@ -12,11 +12,9 @@
 use probeidx_format::codes::train;
 use probeidx_format::details::{Block, Buffer, DetailWriter, Details, Item, Location};
 use probeidx_format::expr::FrameBase;
-use probeidx_format::id::{StrId, TypeId};
-use probeidx_format::record::{FunctionRecord, PlaceRecord, VariableRecord};
+use probeidx_format::id::{PlaceId, StrId, TypeId};
 use probeidx_format::strings::Decoded;
 use probeidx_format::variables::{Variable, Variables};
-use probeidx_format::zerocopy::FromBytes;
 use probeidx_format::{SectionName, View, lines, variables};
 use std::collections::BTreeMap;
 
@@ -47,13 +45,13 @@ fn main() {
 
 /// Writes the details of all placements; returns how many are not as they were.
 fn details(view: &View<'_>) -> usize {
-    let places = <[PlaceRecord]>::ref_from_bytes(view.checked(SectionName::Places).unwrap()).unwrap();
     let bytes = view.checked(SectionName::PlaceDetails).unwrap();
     // Equal details are stored once.
-    let distinct: BTreeMap<u32, &PlaceRecord> = places.iter().map(|p| (p.details.get(), p)).collect();
+    let places = (0..).map(PlaceId::new).zip(view.places.iter());
+    let distinct: BTreeMap<u32, _> = places.map(|(id, place)| (place.details.get(), (id, place))).collect();
     let mut buffer = Buffer::default();
-    let changed = distinct.into_iter().filter(|(at, place)| {
-        rewrite(&mut buffer, view.details(place), place.entry.get());
+    let changed = distinct.into_iter().filter(|(at, (id, place))| {
+        rewrite(&mut buffer, view.details(*id, *place), place.entry.get());
         !bytes[*at as usize..].starts_with(buffer.bytes())
     });
     changed.count()
@@ -87,9 +85,9 @@ fn rewrite(buffer: &mut Buffer, details: Details<'_>, entry: u32) {
 
 fn rows(view: &View<'_>) -> usize {
     let bytes = view.checked(SectionName::Lines).unwrap();
-    let sequences = view.object_ids().flat_map(|object| view.sequences_of(object));
+    let sequences = view.object_ids().flat_map(|object| view.sequences_of(object).iter());
     let changed = sequences.filter(|sequence| {
-        let rows: Vec<_> = view.rows(sequence).collect();
+        let rows: Vec<_> = view.rows(*sequence).collect();
         let mut out = vec![];
         lines::Writer::default().put(&mut out, sequence.start.get(), &rows);
         !bytes[sequence.rows.get() as usize..].starts_with(&out)
@@ -98,17 +96,13 @@ fn rows(view: &View<'_>) -> usize {
 }
 
 fn functions(view: &View<'_>) -> usize {
-    let functions =
-        <[FunctionRecord]>::ref_from_bytes(view.checked(SectionName::Functions).unwrap()).unwrap();
     let bytes = view.checked(SectionName::FunctionDetails).unwrap();
-    let table = <[VariableRecord]>::ref_from_bytes(view.checked(SectionName::Variables).unwrap()).unwrap();
     let pair = |name: StrId, type_id: Option<TypeId>| (name.get(), type_id.map(TypeId::get));
+    let table = view.variable_table();
     let ranks: BTreeMap<_, u32> = table.iter().map(|v| pair(v.name, v.type_id.some())).zip(0..).collect();
     let rank = |v: &Variable| ranks[&pair(v.name, v.type_id)];
-    // The last record only ends the one before it.
-    let (_, functions) = functions.split_last().unwrap();
-    let changed = functions.iter().filter(|function| {
-        let read: Variables<'_> = view.variables(function);
+    let changed = view.functions.owners().iter().filter(|function| {
+        let read: Variables<'_> = view.variables(*function);
         let mut writer =
             variables::Writer::new(vec![], read.return_type, read.linkage_name, function.line.get());
         for variable in read {

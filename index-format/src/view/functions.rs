@@ -81,6 +81,11 @@ impl<'a> View<'a> {
         }
         variables
     }
+    /// The names and types of all variables, by rank.
+    #[cfg(feature = "train")]
+    pub fn variable_table(&self) -> Table<'a, crate::record::VariableRecord> {
+        self.variables
+    }
     /// The details of a placement.
     pub fn details(&self, id: PlaceId, place: PlaceRecord) -> Details<'a> {
         match self.store {
