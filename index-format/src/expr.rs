@@ -292,9 +292,16 @@ impl<'a> Reader<'a> {
 
 /// Makes the offset of an implicit pointer (`DW_OP_implicit_pointer` and GNU's) 0: it has no meaning in an index.
 pub fn forget_reference(operations: &mut [u8]) {
-    if let [0xa0 | 0xf2, offset @ ..] = operations {
+    if let [first, offset @ ..] = operations
+        && is_implicit_pointer(*first)
+    {
         offset.iter_mut().take(4).for_each(|byte| *byte = 0);
     }
+}
+
+/// Whether an operation is `DW_OP_implicit_pointer` or GNU's.
+pub(crate) fn is_implicit_pointer(operation: u8) -> bool {
+    matches!(operation, 0xa0 | 0xf2)
 }
 
 impl<'a> Expr<'a> {

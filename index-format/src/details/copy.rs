@@ -1,7 +1,7 @@
 //! Copies a placement's details to other addresses: from those of an index to those that the kernels of a store share.
 use super::{
-    Buffer, CallSite, DetailWriter, Details, EVERYWHERE, Item, Location, LocationList, OF_LAST, OF_PLACEMENT,
-    Range, WHOLE,
+    Buffer, CallSite, DetailWriter, Details, EVERYWHERE, Item, Items, Location, LocationList, OF_LAST,
+    OF_PLACEMENT, Range, Ranges, WHOLE,
 };
 use crate::expr::{self, Expr, FrameBase, Place};
 
@@ -13,7 +13,8 @@ pub trait Moving {
     fn address(&mut self, address: u64) -> u64;
 }
 
-/// Writes what the details of an index are at another entry, with another call site if they have one. Cost: one pass.
+/// Writes what the details of an index are at another entry, with another call site if they have one. Cost: one pass, and
+/// another one from the first address on that is elsewhere beside the entry.
 pub fn copy(
     details: Details<'_>,
     entry: u32,
@@ -28,6 +29,14 @@ pub fn copy(
     let mut writer = DetailWriter::new(buffer, entry, FrameBase::Cfa, &ranges, inlined);
     let mut blocks = vec![];
     let mut items = details.items;
+    if let Some((end, kind)) = unmoved(items, &ranges, entry, moved) {
+        let start = items.reader.bits;
+        writer.buffer.bits.copy(start, end - start.position());
+        writer.kind = kind;
+        writer.end();
+        buffer.scratch = ranges;
+        return;
+    }
     while let Some(item) = items.next_unread() {
         match item {
             Item::Block(of) => {
@@ -44,6 +53,50 @@ pub fn copy(
     }
     writer.end();
     buffer.scratch = ranges;
+}
+
+/// Where the last item ends, and its kind, if the bits of all stay as they are: their ranges are where they were beside the
+/// entry, their expressions have no addresses, and nothing starts at a whole byte. `own` are the placement's ranges where
+/// they are now.
+fn unmoved(mut items: Items<'_>, own: &[Range], entry: u32, moved: &mut impl Moving) -> Option<(usize, u32)> {
+    let distance = entry.wrapping_sub(items.entry);
+    let stays = |range: Range, now: Range| now.start.wrapping_sub(range.start) == distance;
+    if !items.own.zip(own).all(|(range, now)| stays(range, *now)) {
+        return None;
+    }
+    let mut stay = |mut ranges: Ranges<'_>| ranges.all(|range| stays(range, moved.range(range)));
+    loop {
+        let (bits, kind) = (items.reader.bits, items.kind);
+        let is_kept = match items.next_unread() {
+            None => return (!bits.ended()).then(|| (bits.position(), kind)),
+            Some(Item::Block(ranges)) => stay(ranges),
+            Some(Item::Variable(_, Location::Bytes(_))) => false,
+            Some(Item::Variable(_, Location::Everywhere(expr) | Location::Within(_, expr))) => is_kept(expr),
+            Some(Item::Variable(_, Location::List(list))) => {
+                let mut reader = list.expressions;
+                let mut place = list.place;
+                let are_kept = (0..list.ranges.left()).all(|_| {
+                    let place = std::mem::replace(&mut place, Place::Later);
+                    !reader.bits.ended() && is_kept(reader.read(place))
+                });
+                items.reader = reader;
+                are_kept && (items.count <= OF_LAST || stay(list.ranges))
+            }
+            Some(Item::End | Item::Variable(_, Location::None | Location::Constant(_))) => true,
+        };
+        if !is_kept {
+            return None;
+        }
+    }
+}
+
+/// Whether a copy of the expression is what it is.
+fn is_kept(expr: Expr<'_>) -> bool {
+    match expr {
+        Expr::Memory(_) | Expr::Address(_) => false,
+        Expr::Verbatim(operations) => !operations.bytes().next().is_some_and(expr::is_implicit_pointer),
+        _ => true,
+    }
 }
 
 impl DetailWriter<'_> {

@@ -40,6 +40,44 @@ fn a_placement_is_read_as_it_was_written() {
     assert_eq!(details.items.filter(|i| matches!(i, Item::Block(_))).count(), 1);
 }
 
+/// What a copy behind another call has, with each of these as the value of a variable.
+#[test]
+fn items_are_the_same_behind_another_call() {
+    let call = |line| CallSite { file: 0, line, column: 5 };
+    let range = Range { start: 0x100, end: 0x140 };
+    let values: [&[u8]; 5] = [
+        &[0x55],
+        &[0x70, 0, 6, 0x23, 8],
+        // An implicit pointer, with an offset of no meaning; an address; its value.
+        &[0xf2, 1, 2, 3, 4, 0],
+        &[0x03, 1, 2, 3, 4, 5, 6, 7, 8],
+        &[0x03, 1, 2, 3, 4, 5, 6, 7, 8, 0x9f],
+    ];
+    let write = |buffer: &mut Buffer, line: u32, with_bytes: bool, value: &[u8]| {
+        let mut writer = DetailWriter::new(buffer, 0x100, FrameBase::Cfa, &[range], Some((1, call(line))));
+        let block = writer.block(&[range]);
+        if with_bytes {
+            writer.bytes(0, b"constant");
+        }
+        writer.list(1, &[(Range { end: 0x120, ..range }, value), (Range { start: 0x120, ..range }, &[0x51])]);
+        writer.end_block(block);
+        writer.everywhere(2, value);
+        writer.end();
+    };
+    let (mut buffer, mut copied, mut expected) = (Buffer::default(), Buffer::default(), Buffer::default());
+    for (value, with_bytes, line) in
+        values.iter().flat_map(|v| [(v, true, 3), (v, true, 900), (v, false, 3), (v, false, 900)])
+    {
+        write(&mut buffer, 7, with_bytes, value);
+        let details = Details::read(buffer.bytes(), Pc::new(0x100));
+        copy(details, 0x100, Some(call(line)), &mut Moves { from: 0, by: 0 }, &mut copied);
+        let mut forgotten = value.to_vec();
+        crate::expr::forget_reference(&mut forgotten);
+        write(&mut expected, line, with_bytes, &forgotten);
+        assert_eq!(copied.bytes(), expected.bytes(), "{value:x?} {with_bytes} {line}");
+    }
+}
+
 fn ranges() -> impl Strategy<Value = Vec<Range>> {
     let range = (0u32..9, 1u32..9).prop_map(|(start, length)| Range { start, end: start + length });
     prop::collection::vec(range, 0..6)

@@ -46,7 +46,7 @@ pub struct DetailWriter<'a> {
     base: FrameBase,
     blocks: u32,
     /// The kind of the last item.
-    kind: u32,
+    pub(super) kind: u32,
     depth: u32,
     /// The encoded number of the previous list's ranges.
     count: u64,
