@@ -143,20 +143,18 @@ fn described<'a>(
         copies: 0,
         entry: None,
     };
-    let mut first = None;
-    functions::places(view, declaration, &side.scope, scratch, |object, places| {
-        first.get_or_insert(object);
-        for place in places {
-            match place.is_inline(view) {
-                true => function.copies += 1,
-                false => {
-                    function.entries += 1;
-                    function.entry.get_or_insert((object, place.record.entry.get()));
-                }
+    let placed = functions::placed(view, declaration, &side.scope, scratch);
+    for place in placed {
+        match place.is_inline(view) {
+            true => function.copies += 1,
+            false => {
+                function.entries += 1;
+                let entry = || (view.object_of_place(place.id), place.record.entry.get());
+                function.entry.get_or_insert_with(entry);
             }
         }
-    });
-    function.home.module = side.module(first?);
+    }
+    function.home.module = side.module(view.object_of_place(placed.first()?.id));
     (side.is_whole || function.entry.is_some()).then_some(function)
 }
 

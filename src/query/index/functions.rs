@@ -309,15 +309,14 @@ fn first_place(view: &View<'_>, object: u32) -> u32 {
     view.objects.get(object as usize).map_or(0, |o| o.first_place.get())
 }
 
-/// Calls `each` with every covered object that has placements of a declaration, and with these placements in the order
-/// of the debug information. Placements without an address are left out. `scratch` is reused memory.
-pub fn places<'a>(
-    view: &View<'a>,
+/// The placements of a declaration between the first and the last object that a scope covers, in the order of the debug
+/// information. Those without an address are left out. `scratch` is reused memory.
+pub fn placed<'s>(
+    view: &View<'_>,
     declaration: &Declaration,
     scope: &Scope,
-    scratch: &mut Vec<Placed>,
-    mut each: impl FnMut(ObjectId, &[Placed]),
-) {
+    scratch: &'s mut Vec<Placed>,
+) -> &'s [Placed] {
     scratch.clear();
     for function in declaration.functions() {
         let postings = view.places_of_function(function).skip_while(|p| p.get() < scope.places.start);
@@ -330,7 +329,19 @@ pub fn places<'a>(
     if declaration.end - declaration.first > 1 {
         scratch.sort_unstable_by_key(|p| p.id);
     }
-    let mut rest = &scratch[..];
+    scratch
+}
+
+/// Calls `each` with every covered object that has [placements](placed) of a declaration, and with these. `scratch` is reused
+/// memory.
+pub fn places<'a>(
+    view: &View<'a>,
+    declaration: &Declaration,
+    scope: &Scope,
+    scratch: &mut Vec<Placed>,
+    mut each: impl FnMut(ObjectId, &[Placed]),
+) {
+    let mut rest = placed(view, declaration, scope, scratch);
     while let Some(first) = rest.first() {
         let object = view.object_of_place(first.id);
         let end = view.places_of(object).end as u32;
