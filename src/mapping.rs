@@ -51,6 +51,18 @@ impl Mapping {
     pub fn bytes(&self) -> &[u8] {
         self.map.as_deref().unwrap_or_default()
     }
+    /// Removes a part of the file from the process's memory until it is read again.
+    #[cfg(feature = "build")]
+    pub fn forget(&self, part: &[u8]) {
+        let Some(map) = &self.map else { return };
+        let at = part.as_ptr().addr().wrapping_sub(map.as_ptr().addr());
+        if at.checked_add(part.len()).is_some_and(|end| end <= map.len()) {
+            // SAFETY: the mapping is private and nobody writes to it, so its pages are those of the file, and those
+            // that `faults` put in place of unreadable ones are zeros: dropped, they come back with the same bytes.
+            // A file that changes meanwhile is in `of`'s argument already. Failure costs only memory.
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, at, part.len()) };
+        }
+    }
 }
 
 /// The segments of a store, with what its open kernels have in common.
@@ -120,14 +132,7 @@ impl Watching {
     }
     /// Removes a part of the file from the process's memory until it is read again.
     pub fn forget(&self, part: &[u8]) {
-        let Some(map) = &self.mapping.map else { return };
-        let at = part.as_ptr().addr().wrapping_sub(map.as_ptr().addr());
-        if at.checked_add(part.len()).is_some_and(|end| end <= map.len()) {
-            // SAFETY: the mapping is private and nobody writes to it, so its pages are those of the file, and those
-            // that `faults` put in place of unreadable ones are zeros: dropped, they come back with the same bytes.
-            // A file that changes meanwhile is in `Mapping::of`'s argument already. Failure costs only memory.
-            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, at, part.len()) };
-        }
+        self.mapping.forget(part);
     }
     /// Checks that the file has not changed since it was opened. Replacing or removing a file does not change it: its
     /// name then belongs to another file.

@@ -76,7 +76,7 @@ pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Adde
         };
         let failed = |what: String| Error::new(ErrorKind::IndexDamaged, what).at(index.path());
         let after = before.as_ref().map(|kernel| View::of_store(kernel).release().to_vec());
-        (segment(&view, before.as_ref()).map_err(failed)?, after)
+        (segment(&view, before.as_ref(), &|| index.forget()).map_err(failed)?, after)
     };
     let before = nearest.map_or(NONE, |at| contents.at(at));
     let flags = if view.build_id().is_some() { 0 } else { SegmentEntry::WITHOUT_VMLINUX };

@@ -39,12 +39,13 @@ use rows::place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 
-/// The segment of a kernel, given its index and the kernel that it is compared with.
+/// The segment of a kernel, given its index and the kernel that it is compared with. `forget` is called when most of what was read
+/// of the index so far is not read again.
 ///
 /// # Errors
 /// What cannot be shared; only an index that is damaged has something of the kind.
-pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>) -> Result<Vec<u8>, String> {
-    let mut added = Adding::new(view, before).run()?;
+pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>, forget: &dyn Fn()) -> Result<Vec<u8>, String> {
+    let mut added = Adding::new(view, before).run(forget)?;
     if let Some((changed, filter)) = before.and_then(|before| differences(before, &added.write())) {
         let (bytes, records) = changed::part(&changed, filter.as_deref());
         added.parts[Part::Changed as usize] = (bytes, records, 0);
@@ -132,6 +133,8 @@ struct Adding<'v> {
     lengths: Vec<u32>,
     parts: Vec<(Vec<u8>, u32, u32)>,
     patched: Vec<PatchedRecord>,
+    /// How many things a comparison with another kernel has.
+    compared: u32,
 }
 
 impl<'v> Adding<'v> {
@@ -149,10 +152,13 @@ impl<'v> Adding<'v> {
             lengths: vec![0; spaces],
             parts: vec![(vec![], 0, 0); Part::ALL.len()],
             patched: vec![],
+            compared: 0,
         }
     }
 
-    fn run(mut self) -> Result<Added, String> {
+    fn run(mut self, forget: &dyn Fn()) -> Result<Added, String> {
+        self.compared = diff::count(self.view);
+        self.blobs();
         self.strings();
         self.objects();
         self.addresses();
@@ -163,8 +169,9 @@ impl<'v> Adding<'v> {
         self.all_variables(ranks);
         let files = self.unit_files();
         self.places(&files);
-        self.tables(&files);
-        self.blobs();
+        forget();
+        self.tables(&files, forget);
+        forget();
         match self.to.unknown() {
             0 => Ok(self.finish()),
             unknown => Err(format!("{unknown} references lead nowhere")),
@@ -480,7 +487,7 @@ impl<'v> Adding<'v> {
             release: self.to.string(self.view.release_id().get()),
             depth: self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1),
             free: self.free,
-            compared: diff::count(self.view),
+            compared: self.compared,
         };
         Added { parts: self.parts, own }
     }

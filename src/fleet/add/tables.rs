@@ -72,7 +72,7 @@ pub fn shared_files(own: &[StrId], before: &[StrId]) -> (Vec<StrId>, Vec<u32>) {
 }
 
 impl Adding<'_> {
-    pub(super) fn tables(&mut self, files: &[Vec<u32>]) {
+    pub(super) fn tables(&mut self, files: &[Vec<u32>], forget: &dyn Fn()) {
         self.postings();
         let mut of_units: Vec<UnitRecord> = self.view.units.to_vec();
         for (unit, first) in of_units.iter_mut().zip(&self.to.first_files) {
@@ -89,6 +89,7 @@ impl Adding<'_> {
         self.refused();
         self.symbol_names();
         let first_sequences = self.sequences(files);
+        forget();
         self.code();
         self.frames();
         self.users();

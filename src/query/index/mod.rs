@@ -66,6 +66,13 @@ impl Index {
             Source::Stored(kept) => Ok(View::of_store(kept.kernel())),
         }
     }
+    /// Removes the file from the process's memory until it is read again. A kernel of a store stays.
+    #[cfg(feature = "build")]
+    pub(crate) fn forget(&self) {
+        if let Source::File { mapping, .. } = &self.source {
+            mapping.forget(mapping.bytes());
+        }
+    }
     /// Checks that no byte has changed since it was written, and that its tables follow the format. Cost: reads the
     /// file.
     ///
