@@ -12,11 +12,13 @@ pub struct Flat {
 
 /// The searches of a question for one thing, after which runs may be made.
 const FEW: u32 = 64;
+/// In place of how many searches are left.
+const BEING_MADE: u32 = u32::MAX;
 
 impl Flat {
     /// Not made yet, given in the time of how many searches they are.
     pub fn new(searches: u32) -> Self {
-        Self { runs: OnceLock::new(), left: AtomicU32::new(FEW.saturating_add(searches)) }
+        Self { runs: OnceLock::new(), left: AtomicU32::new(FEW.saturating_add(searches).min(BEING_MADE - 1)) }
     }
     /// The runs, if they are worth it.
     #[inline]
@@ -24,10 +26,15 @@ impl Flat {
         if let Some(runs) = self.made() {
             return Some(runs);
         }
-        // Two threads may count as one.
         let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
-        (left == 0).then(|| self.runs.get_or_init(|| Spread::new(make())))
+        let next = match left {
+            BEING_MADE => return None,
+            0 => BEING_MADE,
+            left => left - 1,
+        };
+        // Two threads may count as one; only one makes them, and the others search as before meanwhile.
+        let is_own = self.left.compare_exchange(left, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        (is_own && next == BEING_MADE).then(|| self.runs.get_or_init(|| Spread::new(make())))
     }
     /// The runs, if they are made.
     #[inline]
