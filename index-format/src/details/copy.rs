@@ -14,7 +14,7 @@ pub trait Moving {
 }
 
 /// Writes what the details of an index are at another entry, with another call site if they have one. Cost: one pass, and
-/// another one from the first address on that is elsewhere beside the entry.
+/// a second one if something is elsewhere beside the entry.
 pub fn copy(
     details: Details<'_>,
     entry: u32,
@@ -27,28 +27,29 @@ pub fn copy(
     ranges.extend(details.ranges.map(|range| moved.range(range)));
     let inlined = call.map(|call| (details.outer, call));
     let mut writer = DetailWriter::new(buffer, entry, FrameBase::Cfa, &ranges, inlined);
-    let mut blocks = vec![];
     let mut items = details.items;
-    if let Some((end, kind)) = unmoved(items, &ranges, entry, moved) {
-        let start = items.reader.bits;
-        writer.buffer.bits.copy(start, end - start.position());
-        writer.kind = kind;
-        writer.end();
-        buffer.scratch = ranges;
-        return;
-    }
-    while let Some(item) = items.next_unread() {
-        match item {
-            Item::Block(of) => {
-                ranges.clear();
-                ranges.extend(of.map(|range| moved.range(range)));
-                blocks.push(writer.block(&ranges));
+    match unmoved(items, &ranges, entry, moved) {
+        Some((end, kind)) => {
+            let start = items.reader.bits;
+            writer.buffer.bits.copy(start, end - start.position());
+            writer.kind = kind;
+        }
+        None => {
+            let mut blocks = vec![];
+            while let Some(item) = items.next_unread() {
+                match item {
+                    Item::Block(of) => {
+                        ranges.clear();
+                        ranges.extend(of.map(|range| moved.range(range)));
+                        blocks.push(writer.block(&ranges));
+                    }
+                    Item::End => drop(blocks.pop().map(|block| writer.end_block(block))),
+                    Item::Variable(index, Location::List(list)) => {
+                        items.reader = writer.copy_list(index, list, items.count, &mut ranges, moved);
+                    }
+                    Item::Variable(index, location) => writer.copy_location(index, location, moved),
+                }
             }
-            Item::End => drop(blocks.pop().map(|block| writer.end_block(block))),
-            Item::Variable(index, Location::List(list)) => {
-                items.reader = writer.copy_list(index, list, items.count, &mut ranges, moved);
-            }
-            Item::Variable(index, location) => writer.copy_location(index, location, moved),
         }
     }
     writer.end();

@@ -157,6 +157,7 @@ impl<'v> Adding<'v> {
     }
 
     fn run(mut self, forget: &dyn Fn()) -> Result<Added, String> {
+        // Both read the index on their own, so they come before it is forgotten.
         self.compared = diff::count(self.view);
         self.blobs();
         self.strings();
