@@ -126,15 +126,16 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Those of the block that has an offset: see [`is_start`]. Cost: the instructions of the block.
-    pub(crate) fn read(bytes: &[u8], offset: u32) -> Option<Self> {
+    /// Those of the block that has an offset in code of this length: see [`is_start`]. Cost: the instructions of the block.
+    pub(crate) fn read(bytes: &[u8], offset: u32, length: u32) -> Option<Self> {
         let number = offset as usize / BLOCK;
-        Some(Self { first: (number * BLOCK) as u32, length: BLOCK as u32, bits: block(bytes, number)? })
+        let first = (number * BLOCK) as u32;
+        let length = length.saturating_sub(first).min(BLOCK as u32);
+        Some(Self { first, length, bits: block(bytes, number, length as usize)? })
     }
-    /// The block at another address, and shorter.
-    pub(crate) fn moved(self, by: u32, end: u32) -> Self {
-        let first = self.first.wrapping_add(by);
-        Self { first, length: self.length.min(end.saturating_sub(first)), ..self }
+    /// The block of code at another address.
+    pub(crate) fn moved(self, by: u32) -> Self {
+        Self { first: self.first.wrapping_add(by), ..self }
     }
     /// Whether an instruction starts at an address; `None` for one of another block.
     pub fn at(&self, address: u32) -> Option<bool> {
@@ -143,8 +144,8 @@ impl Starts {
     }
 }
 
-/// A bit for each byte of a block; `None` if its bytes are missing.
-fn block(bytes: &[u8], number: usize) -> Option<[u8; BLOCK / 8]> {
+/// A bit for each byte of a block, of which at least so many bytes are read; `None` if its bytes are missing.
+fn block(bytes: &[u8], number: usize, end: usize) -> Option<[u8; BLOCK / 8]> {
     let start = u32::from_le_bytes(*bytes.get(4 * number..)?.first_chunk()?);
     let mut bits = Bits::new(bytes.get(start as usize..)?);
     let mut out = [0; BLOCK / 8];
@@ -154,7 +155,7 @@ fn block(bytes: &[u8], number: usize) -> Option<[u8; BLOCK / 8]> {
             out[(at - 1) / 8] |= 1 << ((at - 1) % 8);
         }
     };
-    while at < BLOCK && !bits.ended() {
+    while at < end && !bits.ended() {
         symbol = bits.symbol(after(symbol));
         match symbol {
             GAP => (at, length) = (at + FAR, 0),
@@ -177,7 +178,7 @@ pub fn decode(bytes: &[u8], size: u32) -> Vec<u8> {
     let size = size as usize;
     let mut out = vec![0; size.div_ceil(8)];
     for (number, own) in out.chunks_mut(BLOCK / 8).enumerate() {
-        let Some(bits) = block(bytes, number) else { break };
+        let Some(bits) = block(bytes, number, BLOCK) else { break };
         own.copy_from_slice(&bits[..own.len()]);
     }
     // Behind the end there is no code.
@@ -216,14 +217,16 @@ mod tests {
             prop_assert_eq!(&decode(&encoded, 8 * bits.len() as u32), &bits);
             for at in 0..bits.len() as u32 * 8 {
                 prop_assert_eq!(is_start(&encoded, at), Some(bit(&bits, at)), "{}", at);
-                let block = Starts::read(&encoded, at).and_then(|block| block.at(at));
-                prop_assert_eq!(block, Some(bit(&bits, at)), "{}", at);
+                for length in [at + 1, bits.len() as u32 * 8] {
+                    let block = Starts::read(&encoded, at, length).and_then(|block| block.at(at));
+                    prop_assert_eq!(block, Some(bit(&bits, at)), "{}", at);
+                }
             }
         }
 
         #[test]
         fn damaged_starts_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), offset in 0u32..9000) {
-            let block = Starts::read(&bytes, offset).and_then(|block| block.at(offset));
+            let block = Starts::read(&bytes, offset, u32::MAX).and_then(|block| block.at(offset));
             prop_assert_eq!(block, is_start(&bytes, offset));
         }
     }

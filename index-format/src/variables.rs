@@ -119,6 +119,23 @@ impl<T: Ranked> Variables<'_, T> {
     /// The next variable, with its rank.
     #[inline]
     pub fn next_ranked(&mut self) -> Option<(u32, Variable)> {
+        let (symbol, rank) = self.pass()?;
+        Some((rank, self.variable(symbol, rank)))
+    }
+    /// The parameters that are left. Cost: of others, that of passing over them.
+    pub fn parameters(mut self) -> impl Iterator<Item = Variable> {
+        std::iter::from_fn(move || {
+            loop {
+                let (symbol, rank) = self.pass()?;
+                if symbol & 1 != 0 {
+                    return Some(self.variable(symbol, rank));
+                }
+            }
+        })
+    }
+    /// Passes over the next variable. Returns its symbol, and its rank.
+    #[inline]
+    fn pass(&mut self) -> Option<(u32, u32)> {
         if self.left == 0 || self.bits.ended() {
             return None;
         }
@@ -128,8 +145,13 @@ impl<T: Ranked> Variables<'_, T> {
         let distance = self.bits.signed(codes::VARIABLE_LINE.at(symbol * 5 + self.symbol));
         self.line = self.line.wrapping_add(distance as u32);
         self.symbol = symbol;
+        Some((symbol, rank))
+    }
+    /// The variable that was passed over last.
+    #[inline]
+    fn variable(&self, symbol: u32, rank: u32) -> Variable {
         let record = self.table.ranked(rank as usize);
-        let variable = Variable {
+        Variable {
             name: match self.shared {
                 Some((kernel, details)) if symbol & 1 == 0 => {
                     record.map_or(StrId::new(0), |r| kernel.numbered(r.name, details))
@@ -140,8 +162,7 @@ impl<T: Ranked> Variables<'_, T> {
             line: self.line,
             parameter: symbol & 1 != 0,
             nested: symbol & 2 != 0,
-        };
-        Some((rank, variable))
+        }
     }
 }
 

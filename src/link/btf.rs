@@ -139,7 +139,7 @@ impl Shapes<'_> {
             Variables::read(&functions.variables[..], details, record.variables.get(), record.line.get());
         let returned = self.of(variables.return_type, 0);
         let parameters: Vec<_> = variables
-            .filter(|v| v.parameter)
+            .parameters()
             .map(|v| (content_hash(self.model.strings.get(v.name)), self.of(v.type_id, 0)))
             .collect();
         prototypes::prototype(returned, parameters.into_iter())

@@ -1,47 +1,12 @@
 //! The runs of a space in one piece, for walks: a search in them costs a tenth of one through all levels.
+use super::later::Later;
 use super::runs::{Builder, NEW, Run, Runs};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The runs of a space, which are made when enough numbers were searched for to pay for it.
-pub struct Flat {
-    runs: OnceLock<Spread>,
-    /// How many numbers are searched for before that.
-    left: AtomicU32,
-}
+pub type Flat = Later<Spread>;
 
 /// The searches of a question for one thing, after which runs may be made.
-const FEW: u32 = 64;
-/// In place of how many searches are left.
-const BEING_MADE: u32 = u32::MAX;
-
-impl Flat {
-    /// Not made yet, given in the time of how many searches they are.
-    pub fn new(searches: u32) -> Self {
-        Self { runs: OnceLock::new(), left: AtomicU32::new(FEW.saturating_add(searches).min(BEING_MADE - 1)) }
-    }
-    /// The runs, if they are worth it.
-    #[inline]
-    pub fn get(&self, make: impl FnOnce() -> Vec<Run>) -> Option<&Spread> {
-        if let Some(runs) = self.made() {
-            return Some(runs);
-        }
-        let left = self.left.load(Ordering::Relaxed);
-        let next = match left {
-            BEING_MADE => return None,
-            0 => BEING_MADE,
-            left => left - 1,
-        };
-        // Two threads may count as one; only one makes them, and the others search as before meanwhile.
-        let is_own = self.left.compare_exchange(left, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        (is_own && next == BEING_MADE).then(|| self.runs.get_or_init(|| Spread::new(make())))
-    }
-    /// The runs, if they are made.
-    #[inline]
-    pub fn made(&self) -> Option<&Spread> {
-        self.runs.get()
-    }
-}
+pub const FEW: u32 = 64;
 
 /// Runs, and which of them may hold a number: numbers with the same upper bits share a few.
 pub struct Spread {
@@ -54,7 +19,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of sorted runs. Cost: linear; a number for each run or two is kept.
-    fn new(runs: Vec<Run>) -> Self {
+    pub fn new(runs: Vec<Run>) -> Self {
         let last = runs.last().map_or(0, |run| run.from);
         let shift =
             (0..u32::BITS).find(|shift| (last >> shift) as usize <= runs.len()).unwrap_or(u32::BITS - 1);
@@ -68,6 +33,10 @@ impl Spread {
         }
         starts.push(runs.len() as u32);
         Self { runs: runs.into(), starts: starts.into(), shift }
+    }
+    /// All of them.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
     }
     /// As [`find`]. Cost: a look at two numbers, and at a run or two.
     #[inline]
@@ -90,9 +59,9 @@ pub fn find(runs: &[Run], number: u32) -> Option<(u32, Run)> {
 /// Leads the numbers that runs stand for on: old ones by the runs of the level below, new ones to the shared numbers from
 /// `first` on. A number that leads nowhere, as in a damaged segment, is left out.
 pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
-    let (mut builder, mut next) = (Builder::default(), 0);
     // No number is led to twice, but in a forged segment.
     let most = upper.len() + lower.len();
+    let (mut builder, mut next) = (Builder::with_capacity(most), 0);
     for run in upper.iter() {
         builder.skip_to(run.from);
         if let Some(new) = run.to.checked_sub(NEW) {
@@ -173,16 +142,6 @@ mod tests {
         let lower = [run(8, 0, 4), run(13, 50, 2), run(41, 7, 2), run(101, 90, 9)];
         let expected = [run(0, 2, 2), run(3, 50, 2), run(6, 90, 2), run(9, 7, 2)];
         assert_eq!(join(&upper, &lower), expected);
-    }
-
-    #[test]
-    fn runs_are_made_when_they_are_worth_it() {
-        let flat = Flat::new(100);
-        let made =
-            |flat: &Flat| flat.get(|| vec![Run { from: 0, to: 1, length: 1 }]).map(|all| all.runs.len());
-        let before = (0..200).take_while(|_| made(&flat).is_none()).count();
-        assert_eq!(before as u32, FEW + 100);
-        assert_eq!(made(&flat), Some(1));
     }
 
     proptest! {

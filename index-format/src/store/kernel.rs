@@ -1,13 +1,16 @@
 //! A kernel of a store: rows of all segments of its chain, in its own numbering.
 use super::assembled::Assembled;
+use super::later::Later;
 use super::levels::Levels;
 use super::line_runs::Lines;
+use super::named::Ranks;
 use super::open::{BySegment, Open};
 use super::patch::{self, Patch};
 use super::recent::Searches;
 use super::record::*;
 use super::runs::{Hint, Hints};
 use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
+use super::side_by_side::SideBySide;
 use super::starts::Starts;
 use super::translate::{Shared, Translate};
 use crate::details::Details;
@@ -28,10 +31,15 @@ use zerocopy::{FromBytes, FromZeros};
 /// In place of the number after the last one of a table.
 pub const END: u32 = u32::MAX - 1;
 
+/// The bits of the longest number.
+const HEAD: u64 = 128;
+
 /// A kernel of a store. Opening it reads the header of each segment of its chain.
 pub struct Kernel<'a> {
     /// The first of the chain first; this kernel's own last.
     chain: Vec<Segment<'a>>,
+    /// By part, and by position in the chain: the first number that is new there.
+    firsts: Box<[u32]>,
     /// As the manifest has it, if that was asked.
     release: Option<Box<[u8]>>,
     strings: Vec<StringPart<'a>>,
@@ -39,6 +47,8 @@ pub struct Kernel<'a> {
     lines: Lines<'a>,
     assembled: Assembled,
     searches: Searches,
+    pub(super) tables: SideBySide,
+    pub(super) ranks: Later<Ranks>,
     places_of_objects: Starts,
     symbols_of_objects: Starts,
     places_of_units: Starts,
@@ -81,13 +91,20 @@ impl<'a> Kernel<'a> {
         }
         let ends = (open.first().map(Segment::id), open.last().map(Segment::id));
         let (Some(first), Some(own)) = ends else { return Err(Error::NotAnIndex) };
+        let levels = Levels::open(&open, &others.levels)?;
         Ok(Self {
-            levels: Levels::open(&open, &others.levels)?,
+            tables: SideBySide::new(|space| levels.length(space)),
+            ranks: Ranks::later(),
+            levels,
             lines: Lines::open(&open),
             strings: open
                 .iter()
                 .map(|segment| StringPart::open(segment, &others.strings))
                 .collect::<Result<_>>()?,
+            firsts: Part::ALL
+                .iter()
+                .flat_map(|part| open.iter().map(|segment| segment.entry(*part).first.get()))
+                .collect(),
             chain: open,
             release: None,
             assembled: Assembled::default(),
@@ -141,10 +158,8 @@ impl<'a> Kernel<'a> {
     /// The number of segments before the one that has a shared row or byte.
     #[inline]
     fn depth_of(&self, part: Part, number: u32) -> usize {
-        match &self.chain[..] {
-            [_] => 0,
-            chain => chain.partition_point(|s| s.entry(part).first.get() <= number).saturating_sub(1),
-        }
+        let firsts = &self.firsts[part as usize * self.chain.len()..][..self.chain.len()];
+        firsts.partition_point(|first| *first <= number).saturating_sub(1)
     }
     /// The shared bytes from this number on, to the end of those of its segment, or those that a patch there makes.
     #[inline]
@@ -175,6 +190,20 @@ impl<'a> Kernel<'a> {
                 (old, false) => patch.apply(old),
             })
         })
+    }
+    /// As [`bytes`](Self::bytes), for who reads no more than the first [`HEAD`] bits: fewer patches are made for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn cold_head(&self, part: Part, mut number: u32) -> &[u8] {
+        for _ in 0..patch::DEEPEST {
+            let (bytes, is_patch) = self.as_stored(part, number);
+            let patch = Some(bytes).filter(|_| is_patch).and_then(Patch::read);
+            match patch.filter(|patch| patch.base < number && patch.starts_as_its_base(HEAD)) {
+                Some(patch) => number = patch.base,
+                None => break,
+            }
+        }
+        self.bytes(part, number)
     }
     /// How many patches lead to what is at this number: 0 if it is none.
     pub fn patches(&self, part: Part, mut number: u32) -> u32 {
@@ -253,6 +282,12 @@ impl<'a> Kernel<'a> {
         Self: KeptRows<R>,
     {
         Records::of_rows(self, self.length(R::SPACE))
+    }
+    /// A record that is not [beside](Self::beside) others.
+    #[inline]
+    pub(super) fn searched<R: Shared>(&self, at: u32, hints: &mut Hints) -> Option<R> {
+        let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
+        Some(self.near(hints, |near| stored.translate(near)))
     }
     #[inline]
     fn near<R>(&self, hints: &mut Hints, translated: impl FnOnce(&Near<'_, 'a>) -> R) -> R {
@@ -338,15 +373,6 @@ impl<'a> Kernel<'a> {
     pub fn blob_place(&self, number: usize) -> Blob {
         let places = <[Blob]>::ref_from_bytes(self.own().part(Part::BlobPlaces)).unwrap_or_default();
         places.get(number).copied().unwrap_or(Blob { start: U32::ZERO, length: U32::ZERO })
-    }
-    /// The numbers of a name's rows that may be of this kernel, to be compared. Cost: a look-up in each segment.
-    pub fn names<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = u32> + 'n {
-        self.chain.iter().rev().flat_map(move |segment| {
-            let table = segment.part(Part::NameHash);
-            let first = segment.entry(Part::Names).first.get();
-            let rows = crate::names::candidates(table, name).map(move |rank| first.wrapping_add(rank));
-            rows.filter_map(|row| self.levels.back(Space::Names, row))
-        })
     }
     /// A string.
     pub fn text(&self, id: StrId) -> &[u8] {
@@ -454,10 +480,12 @@ impl Translate for Near<'_, '_> {
 
 impl<R: Shared> Rows<R> for Kernel<'_> {
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R> {
-        let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
-        Some(self.near(hints, |near| stored.translate(near)))
+        self.beside(at, hints).or_else(|| self.searched(at, hints))
     }
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R> {
+        if let Some(record) = self.beside(at, hints) {
+            return Some(record);
+        }
         let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
         Some(self.near(hints, |near| stored.translate_key(near)))
     }

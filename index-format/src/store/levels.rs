@@ -1,12 +1,13 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
 use super::back::Back;
-use super::flat::{self, Flat, Spread};
+use super::flat::{self, FEW, Flat, Spread};
 use super::found::Found;
 use super::open::BySegment;
 use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
 use super::segment::{Part, Segment, Source, Space};
 use super::shift;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 use std::sync::Arc;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -78,7 +79,7 @@ impl<'a> Levels<'a> {
             let places = all.iter().map(|level| &level.places[at]);
             let runs = places.fold(0u32, |runs, place: &SpaceRecord| runs.saturating_add(place.count.get()));
             // A search in five levels takes as long as reading 64 runs or so; runs back are also sorted.
-            (Flat::new(runs / 64), Flat::new(runs / 16))
+            (Flat::after(FEW.saturating_add(runs / 64)), Flat::after(FEW.saturating_add(runs / 16)))
         };
         let flat = (0..Space::ALL.len()).map(flat).collect();
         Self { flat, found: Space::ALL.iter().map(|_| Default::default()).collect(), ..levels }
@@ -105,7 +106,7 @@ impl<'a> Levels<'a> {
         match hint.get(own) {
             Some((shared, _)) => Some(shared),
             None => self.found[space as usize].0.find(own, hint, |hint| {
-                let flat = self.flat[space as usize].0.get(|| self.flat_there(space));
+                let flat = self.flat[space as usize].0.get(|| Spread::new(self.flat_there(space)));
                 self.search_there(space, own, flat, hint)
             }),
         }
@@ -144,7 +145,7 @@ impl<'a> Levels<'a> {
     }
     fn number(&self, space: Space, shared: u32, hint: &mut Hint) -> Option<u32> {
         self.found[space as usize].1.find(shared, hint, |hint| {
-            let flat = self.flat[space as usize].1.get(|| self.flat_back(space));
+            let flat = self.flat[space as usize].1.get(|| Spread::new(self.flat_back(space)));
             self.search_back(space, shared, flat, hint)
         })
     }
@@ -188,26 +189,27 @@ impl<'a> Levels<'a> {
         let kept = all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
         Some(all[kept..].iter().map(|level| level.runs(space)).collect())
     }
-    /// The runs from the kernel's numbers to the shared ones.
+    /// The runs from the kernel's numbers to the shared ones. Cost: linear in those of all levels below the first whose runs are
+    /// made already.
     pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
-        let of = |level: &Level<'_>| -> Vec<Run> { level.runs(space).iter().collect() };
-        let Some(_) = self.below(space) else { return of(&self.own) };
-        self.all()
-            .into_iter()
-            .fold(None, |lower: Option<Vec<Run>>, level| match lower {
-                None => Some(of(level)),
-                Some(lower) => Some(flat::compose(level.runs(space), &lower, level.first[space as usize])),
-            })
-            .unwrap_or_default()
+        let own = self.own.runs(space);
+        let Some(below) = self.below(space) else { return own.iter().collect() };
+        let lower = match below.flat[space as usize].0.made() {
+            Some(made) => Cow::Borrowed(made.runs()),
+            None => Cow::Owned(below.flat_there(space)),
+        };
+        flat::compose(own, &lower, self.own.first[space as usize])
     }
-    /// The runs from shared numbers to the kernel's.
+    /// The runs from shared numbers to the kernel's. Cost: as for [`flat_there`](Self::flat_there).
     fn flat_back(&self, space: Space) -> Vec<Run> {
         let Source::Shifted(_) = space.source() else { return inverse(&self.flat_there(space)) };
-        let all = self.all();
-        let Some((lowest, others)) = all.split_first() else { return vec![] };
-        others.iter().fold(lowest.runs(space).iter().collect(), |lower, level| {
-            shift::compose(level.runs(space).iter(), &lower, level.first[space as usize])
-        })
+        let own = self.own.runs(space).iter();
+        let Some(below) = self.below(space) else { return own.collect() };
+        let lower = match below.flat[space as usize].1.made() {
+            Some(made) => Cow::Borrowed(made.runs()),
+            None => Cow::Owned(below.flat_back(space)),
+        };
+        shift::compose(own, &lower, self.own.first[space as usize])
     }
 }
 

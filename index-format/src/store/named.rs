@@ -4,26 +4,84 @@
 //! another kernel that has other neighbours. So what a row says counts only if what is there has its name: a name without
 //! functions keeps the row that any kernel before wrote for it.
 use super::Kernel;
-use super::runs::Hint;
+use super::later::Later;
+use super::runs::{Hint, Hints};
 use super::segment::{Part, Space};
 use crate::id::{NameId, StrId, SymbolId};
+use crate::names::candidates;
 use crate::record::{FunctionRecord, NameRecord, SymbolRecord};
 use std::ops::Range;
 
+/// The rank of each string that is a name, or [`NONE`].
+pub(super) struct Ranks(Box<[u32]>);
+
+const NONE: u32 = u32::MAX;
+/// So many names are looked for in the time of listing all.
+const FEW: u32 = 4096;
+
+impl Ranks {
+    /// Not listed yet.
+    pub fn later() -> Later<Self> {
+        Later::after(FEW)
+    }
+    fn of(kernel: &Kernel<'_>) -> Self {
+        let mut ranks = vec![NONE; kernel.end(Part::Strings) as usize];
+        for (rank, name) in (0..).zip(kernel.table::<NameRecord>().owners()) {
+            if let Some(own) = ranks.get_mut(name.name.index()).filter(|own| **own == NONE) {
+                *own = rank;
+            }
+        }
+        Self(ranks.into())
+    }
+}
+
 impl Kernel<'_> {
+    /// The rank of a name. Cost: a look-up in each segment, and a search for its row.
+    pub(crate) fn name(&self, name: &[u8]) -> Option<NameId> {
+        self.rank(name, |own| self.text(own) == name)
+    }
+    /// The rank of a name, given its string. Cost: as for [`name`](Self::name), until many were asked for.
+    pub(crate) fn name_of(&self, name: StrId) -> Option<NameId> {
+        match self.ranks.get(|| Ranks::of(self)) {
+            Some(Ranks(ranks)) => {
+                ranks.get(name.index()).filter(|rank| **rank != NONE).copied().map(NameId::new)
+            }
+            None => self.rank(self.text(name), |own| own == name),
+        }
+    }
+    fn rank(&self, name: &[u8], is_it: impl Fn(StrId) -> bool) -> Option<NameId> {
+        // A name that was gone for a while may have several rows.
+        self.chain().iter().rev().find_map(|segment| {
+            let (names, first) = (segment.rows::<NameRecord>(Part::Names), segment.entry(Part::Names).first);
+            let found = candidates(segment.part(Part::NameHash), name)
+                .filter(|at| names.get(*at as usize).is_some_and(|row| is_it(row.name)));
+            let mut own =
+                found.filter_map(|at| self.levels().back(Space::Names, first.get().wrapping_add(at)));
+            own.next().map(NameId::new)
+        })
+    }
     /// The functions of a name. Cost: a search, and one look at each.
     pub(crate) fn functions_named(&self, name: NameId) -> Range<usize> {
-        let mut hint = Hint::default();
+        let mut hints = Hints::default();
         let first = |name: &NameRecord| (Space::FunctionIds, name.first_function.get());
-        self.named(name, first, |at| Some(self.stored::<FunctionRecord>(at, &mut hint)?.1.name))
+        self.named(name, first, |at| match self.beside::<FunctionRecord>(at, &hints) {
+            Some(function) => Some(function.name),
+            None => Some(self.stored::<FunctionRecord>(at, &mut hints.rows)?.1.name),
+        })
     }
     /// The positions of a name's symbols among those that are listed by name. Cost: a search, and one look at each.
     pub(crate) fn symbols_named(&self, name: NameId) -> Range<usize> {
-        let mut hint = Hint::default();
+        let mut hints = Hints::default();
         let first = |name: &NameRecord| (Space::SymbolNames, name.first_symbol.get());
         self.named(name, first, |at| {
-            let (_, symbol) = self.stored::<SymbolId>(at, &mut hint)?;
-            Some(self.raw::<SymbolRecord>(Part::Symbols, symbol.get())?.name)
+            let symbol = self.beside::<SymbolId>(at, &hints);
+            match symbol.and_then(|symbol| self.beside::<SymbolRecord>(symbol.get(), &Hints::default())) {
+                Some(symbol) => Some(symbol.name),
+                None => {
+                    let (_, symbol) = self.stored::<SymbolId>(at, &mut hints.rows)?;
+                    Some(self.raw::<SymbolRecord>(Part::Symbols, symbol.get())?.name)
+                }
+            }
         })
     }
     fn named(
@@ -33,6 +91,9 @@ impl Kernel<'_> {
         mut name_at: impl FnMut(u32) -> Option<StrId>,
     ) -> Range<usize> {
         let start = || {
+            if let Some(record) = self.beside::<NameRecord>(name.get(), &Hints::default()) {
+                return Some((record.name, first(&record).1));
+            }
             let (_, record) = self.stored::<NameRecord>(name.get(), &mut Hint::default())?;
             let (space, first) = first(&record);
             Some((record.name, self.levels().back(space, first)?))

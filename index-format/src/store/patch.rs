@@ -63,6 +63,10 @@ impl<'a> Patch<'a> {
         let fits = start + end + own + zeros <= LONGEST;
         (is_whole && fits).then(|| Self { base, start, passed, end, own, zeros, bits: reader.rest() })
     }
+    /// Whether so many bits at the start of what it makes are those of what it starts from.
+    pub fn starts_as_its_base(&self, bits: u64) -> bool {
+        self.start >= bits
+    }
     /// What it makes of these bytes. Cost: linear in the result.
     pub fn apply(&self, old: &[u8]) -> Vec<u8> {
         let old = Bits::new(old);

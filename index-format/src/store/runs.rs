@@ -251,6 +251,10 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// No runs yet, and memory for so many.
+    pub fn with_capacity(runs: usize) -> Self {
+        Self { runs: Vec::with_capacity(runs), next: 0 }
+    }
     /// The next number of the kernel stands for this one.
     pub fn push(&mut self, to: u32) {
         self.extend(to, 1);

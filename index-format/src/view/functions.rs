@@ -23,8 +23,7 @@ impl<'a> View<'a> {
     /// The rank of an exact name. Cost: three cache misses, or one for a name that is not there.
     pub fn name(&self, name: &[u8]) -> Option<NameId> {
         if let Some(store) = self.store {
-            let is_it = |id: &u32| self.names.get(*id as usize).is_some_and(|n| self.string(n.name) == name);
-            return store.names(name).find(is_it).map(NameId::new);
+            return store.name(name);
         }
         names::candidates(self.name_hash, name)
             .find(|&id| self.names.get(id as usize).is_some_and(|n| self.string(n.name) == name))
@@ -38,7 +37,7 @@ impl<'a> View<'a> {
                 let at = self.names.owners().binary_search_by(|n| n.name.cmp(&name)).ok()?;
                 Some(NameId::new(at as u32))
             }
-            Some(_) => self.name(self.string(name)),
+            Some(store) => store.name_of(name),
         }
     }
     /// The functions of a name.
@@ -107,7 +106,11 @@ impl<'a> View<'a> {
     /// The placement that this one is inlined into. It always precedes this one.
     #[inline]
     pub fn outer(&self, id: PlaceId, place: PlaceRecord) -> Option<PlaceId> {
-        let bytes = self.bytes(Part::PlaceDetails, self.place_details, place.details.get());
+        let details = place.details.get();
+        let bytes = match self.store {
+            None => self.place_details.get(details as usize..).unwrap_or_default(),
+            Some(store) => store.cold_head(Part::PlaceDetails, details),
+        };
         match details::read_outer(bytes) {
             0 => None,
             distance => id.get().checked_sub(distance).map(PlaceId::new),

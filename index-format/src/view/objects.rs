@@ -138,10 +138,10 @@ impl<'a> View<'a> {
             return None;
         }
         let Some(store) = self.store else {
-            let starts = Starts::read(self.boundaries.get(first as usize..)?, offset)?;
             // The next section may begin within the last block.
-            let end = u64::from(section.pc.get()).saturating_add(section.size.get());
-            return Some(starts.moved(section.pc.get(), end.try_into().unwrap_or(u32::MAX)));
+            let length = section.size.get().try_into().unwrap_or(u32::MAX);
+            let starts = Starts::read(self.boundaries.get(first as usize..)?, offset, length)?;
+            return Some(starts.moved(section.pc.get()));
         };
         let code: Table<'a, CodeRecord> = store.table();
         let starts = store.code_of(object);
@@ -150,8 +150,8 @@ impl<'a> View<'a> {
         let after = code.partition_point(|code| code.start.get() <= pc);
         let code = code.get(after.checked_sub(1)?).filter(|code| pc < code.end.get())?;
         let bytes = store.bytes(Part::Boundaries, code.boundaries.get());
-        let starts = Starts::read(bytes, pc.wrapping_sub(code.start.get()))?;
-        Some(starts.moved(code.start.get(), code.end.get()))
+        let length = code.end.get().saturating_sub(code.start.get());
+        Some(Starts::read(bytes, pc.wrapping_sub(code.start.get()), length)?.moved(code.start.get()))
     }
     /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {

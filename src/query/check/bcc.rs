@@ -109,8 +109,7 @@ fn event(view: &View<'_>, attacher: &Attacher<'_>, category: &str, attached: &At
 fn too_many(view: &View<'_>, attached: &Attached) -> Option<Finding> {
     let count = attached.parameters?;
     let functions = parameters::functions(view, None, attached.name.as_bytes());
-    let most =
-        functions.iter().map(|function| view.variables(*function).filter(|v| v.parameter).count()).max()?;
+    let most = functions.iter().map(|function| view.variables(*function).parameters().count()).max()?;
     let reason = || format!("{} has {most} parameters, and {count} are declared", attached.name);
     (count > most).then(|| Finding::new(State::Argument, "", reason()))
 }

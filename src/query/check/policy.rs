@@ -130,7 +130,7 @@ impl Judged<'_> {
     fn parameters(&self, name: &[u8]) -> Readable {
         match parameters::functions(self.view, None, name)[..] {
             [function] => {
-                let parameters = self.view.variables(function).filter(|v| v.parameter);
+                let parameters = self.view.variables(function).parameters();
                 Readable::Parameters(parameters.map(|v| declare(self.view, v.type_id, "")).collect())
             }
             _ => Readable::Any,

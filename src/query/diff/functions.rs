@@ -1,13 +1,14 @@
 //! Compares functions by name: their parameters, whether they have code of their own, where they are inlined, the
 //! verdicts on a probe at the entry, and whether the name is still that of a single symbol.
 use super::matching::{Pair, pairs};
+use super::overview::{Entry, Judged, Overview, Tally};
 use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::index::functions::{self, Declaration, Declarations};
 use crate::query::index::symbols;
 use crate::query::verdict::mechanism::Mechanism;
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId, PlaceId};
+use probeidx_format::id::NameId;
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -53,6 +54,12 @@ pub fn compare<'a, E>(
 /// A name with its rank in the first kernel and in the second.
 pub type Named<'a> = (&'a [u8], [Option<NameId>; 2]);
 
+/// A name that one of the kernels has.
+pub fn named<'a>(views: [&View<'a>; 2], name: &'a [u8]) -> Option<Named<'a>> {
+    let ids = views.map(|view| view.name(name));
+    ids.iter().any(Option::is_some).then_some((name, ids))
+}
+
 /// Splits the names of two kernels into halves, so that a name is in the same half for both.
 pub fn halves(views: [&View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
     let names = views.each_ref().map(|view| view.names.owners());
@@ -88,21 +95,21 @@ pub fn between<'a>(
 
 /// How many functions of a kernel are compared. Cost: linear in placements and names.
 pub fn count(side: &Side<'_, '_>) -> usize {
-    let view = side.view;
-    let mut has_code = vec![false; view.functions.len()];
-    for (place, id) in view.places.iter().zip((0..).map(PlaceId::new)) {
-        let counts = place.entry.get() != 0 && (side.is_whole || view.outer(id, place).is_none());
-        if let Some(has_code) = has_code.get_mut(place.function.index()).filter(|_| counts) {
-            *has_code = true;
+    let (view, overview) = (side.view, Overview::count(side));
+    let of_name = |name: NameId| {
+        let described = Declarations::of(view, Some(name)).filter(|d| counts(side, &overview.tally(d)));
+        match described.count() {
+            0 if symbols::is_prefix_name(view, name) => 0,
+            0 => by_symbol(side, name).map_or(0, |_| 1),
+            some => some,
         }
-    }
-    let has_code = |declaration: &Declaration| declaration.functions().any(|f| has_code[f.index()]);
-    let of_name = |name: NameId| match Declarations::of(view, Some(name)).filter(has_code).count() {
-        0 if symbols::is_prefix_name(view, name) => 0,
-        0 => by_symbol(side, name).map_or(0, |_| 1),
-        some => some,
     };
     (0..view.names.owners().len() as u32).map(NameId::new).map(of_name).sum()
+}
+
+/// Whether a declaration with these placements is compared.
+fn counts(side: &Side<'_, '_>, tally: &Tally) -> bool {
+    tally.entries > 0 || side.is_whole && tally.copies > 0
 }
 
 /// A function of one kernel.
@@ -114,7 +121,7 @@ struct Function<'a> {
     entries: u32,
     copies: u32,
     /// The first out-of-line placement, in vmlinux if there is one.
-    entry: Option<(ObjectId, u32)>,
+    entry: Option<Entry>,
 }
 
 /// The functions of a name that have code.
@@ -135,27 +142,23 @@ fn described<'a>(
     declaration: &Declaration,
     scratch: &mut Vec<functions::Placed>,
 ) -> Option<Function<'a>> {
-    let view = &side.view;
-    let mut function = Function {
-        home: Home { module: None, file: view.string(declaration.file), line: declaration.line },
-        record: declaration.functions().next().and_then(|id| view.functions.get(id.index())),
-        entries: 0,
-        copies: 0,
-        entry: None,
+    let view = side.view;
+    let tally = match side.overview {
+        Some(overview) => overview.tally(declaration),
+        None => Tally::of(side, declaration, scratch),
     };
-    let placed = functions::placed(view, declaration, &side.scope, scratch);
-    for place in placed {
-        match place.is_inline(view) {
-            true => function.copies += 1,
-            false => {
-                function.entries += 1;
-                let entry = || (view.object_of_place(place.id), place.record.entry.get());
-                function.entry.get_or_insert_with(entry);
-            }
-        }
-    }
-    function.home.module = side.module(view.object_of_place(placed.first()?.id));
-    (side.is_whole || function.entry.is_some()).then_some(function)
+    counts(side, &tally).then_some(())?;
+    Some(Function {
+        home: Home {
+            module: side.module(view.object_of_place(tally.first()?)),
+            file: view.string(declaration.file),
+            line: declaration.line,
+        },
+        record: declaration.functions().next().and_then(|id| view.functions.get(id.index())),
+        entries: tally.entries,
+        copies: tally.copies,
+        entry: tally.entry(side),
+    })
 }
 
 /// A function that only a symbol describes: assembly. A name with a dot belongs to a part or copy of a function, which
@@ -173,13 +176,13 @@ fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
             && !symbol.has(SymbolRecord::DESCRIBED);
         is_one.then_some((object, symbol.pc.get()))
     });
-    let entry = entries.next()?;
+    let (object, pc) = entries.next()?;
     Some(Function {
-        home: Home { module: side.module(entry.0), file: b"", line: 0 },
+        home: Home { module: side.module(object), file: b"", line: 0 },
         record: None,
         entries: 1 + entries.count() as u32,
         copies: 0,
-        entry: Some(entry),
+        entry: Some(Entry { object, pc, judged: None }),
     })
 }
 
@@ -218,27 +221,36 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
         signature(sides, both, &mut changes);
         return changes;
     };
-    let entries = [(sides[0], one), (sides[1], other)];
-    let symbol = entries.map(|(side, (object, pc))| {
-        let held = symbols::holding(side.view, object, pc).filter(|held| held.offset == 0);
-        word(held.map_or(b"", |held| side.view.string(held.record.name)))
-    });
+    let judged = [(sides[0], one), (sides[1], other)].map(|(side, entry)| judged(side, entry));
+    let symbol = [0, 1]
+        .map(|number| word(judged[number].symbol.map_or(b"", |symbol| sides[number].view.string(symbol))));
     tell(What::Symbol, "", symbol);
     if symbols[0].min(symbols[1]) == 1 {
         tell(What::Symbols, "", symbols.map(number));
     }
-    let [one, other] = entries.map(|(side, (object, pc))| {
-        let said = side.judge.verdicts(object, pc, false);
-        (said.ftrace() == said.trampoline(), said.all().collect::<Vec<_>>())
-    });
-    // `fentry` says it for both.
-    let parts = [Mechanism::Ftrace, Mechanism::Trampoline].map(Mechanism::name);
-    let is_said = |mechanism: &&str| one.0 && other.0 && parts.contains(mechanism);
-    for ((mechanism, before), (_, after)) in one.1.iter().zip(&other.1).filter(|(v, _)| !is_said(&v.0)) {
-        tell(What::Verdict, mechanism, [before, after].map(|v| State::Word(v.name().to_owned())));
+    let [one, other] = judged.map(|judged| judged.verdicts);
+    if one != other {
+        // `fentry` says it for both.
+        let parts = [Mechanism::Ftrace, Mechanism::Trampoline].map(Mechanism::name);
+        let both_agree = [one, other].iter().all(|said| said.ftrace() == said.trampoline());
+        let is_said = |mechanism: &str| both_agree && parts.contains(&mechanism);
+        for ((mechanism, before), (_, after)) in one.all().zip(other.all()).filter(|(v, _)| !is_said(v.0)) {
+            tell(What::Verdict, mechanism, [before, after].map(|v| State::Word(v.name().to_owned())));
+        }
     }
     signature(sides, both, &mut changes);
     changes
+}
+
+/// The symbol that starts at an entry, and the verdicts on it.
+fn judged(side: &Side<'_, '_>, entry: Entry) -> Judged {
+    entry.judged.unwrap_or_else(|| {
+        let held = symbols::holding(side.view, entry.object, entry.pc).filter(|held| held.offset == 0);
+        Judged {
+            symbol: held.map(|held| held.record.name),
+            verdicts: side.judge.verdicts(entry.object, entry.pc, false),
+        }
+    })
 }
 
 /// Compares parameters and return type, if the debug information of both kernels has them.
@@ -247,7 +259,7 @@ fn signature(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], changes: &mut 
     let [one, other] = [(sides[0], one), (sides[1], other)].map(|(side, record)| {
         let variables = side.view.variables(record);
         let returns = side.spelling(variables.return_type);
-        let parameters = variables.filter(|v| v.parameter).zip(1..);
+        let parameters = variables.parameters().zip(1..);
         let items = parameters.map(|(v, at)| Item {
             name: side.view.string(v.name),
             at,

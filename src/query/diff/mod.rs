@@ -6,6 +6,7 @@
 pub mod btf_vs_dwarf;
 mod functions;
 mod matching;
+mod overview;
 mod struct_members;
 mod touched;
 mod tracepoints;
@@ -20,12 +21,13 @@ use super::types::lookup;
 use super::verdict::Judge;
 use crate::error::Result;
 use crate::pattern::Pattern;
+use overview::Overview;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId, TypeId};
 use probeidx_format::store::changed::Changed;
 use probeidx_format::store::differing;
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
@@ -246,8 +248,11 @@ pub fn compare<'a, E>(
     asked: &Asked,
     mut each: impl FnMut(&Difference<'a>) -> std::result::Result<(), E>,
 ) -> std::result::Result<Compared, E> {
-    let both = Both::new(views, asked);
+    let mut both = Both::new(views, asked);
     let touched = asked.is_all().then(|| Touched::of(views)).flatten();
+    if touched.is_none() && asked.functions() && asked.name.matches_all() {
+        both.look_over();
+    }
     let is_part = touched.is_some();
     let mut compared = Compared { all: touched.as_ref().map_or(0, |touched| touched.all), ..<_>::default() };
     let mut tell = |found: Difference<'a>| {
@@ -261,7 +266,7 @@ pub fn compare<'a, E>(
         }
         each(&found)
     };
-    let parts = touched.map_or_else(|| Part::all(views, asked), |touched| touched.parts(views));
+    let parts = touched.map_or_else(|| Part::all(views, asked), |touched| touched.parts());
     both.all(&parts, &mut tell)?;
     compared.left_out = left_out(views, asked);
     Ok(compared)
@@ -279,7 +284,7 @@ pub fn changed(views: [&View<'_>; 2]) -> Option<(Changed, Option<Vec<u8>>)> {
     let tracepoints = touched.tracepoints().to_vec();
     let (mut functions, mut types) = (vec![], vec![]);
     let both = Both { is_strict: true, ..Both::new(views, &asked) };
-    let Ok(()) = both.all::<Infallible>(&touched.parts(views), &mut |found| {
+    let Ok(()) = both.all::<Infallible>(&touched.parts(), &mut |found| {
         let differs = found.before.is_none() || found.after.is_none() || !found.changes.is_empty();
         match found.subject {
             Subject::Function if differs => functions.push(found.name),
@@ -345,7 +350,7 @@ enum Part<'a> {
     Types,
     Tracepoints,
     /// The same, of some names.
-    TheseFunctions(Vec<functions::Named<'a>>),
+    TheseFunctions(Vec<&'a [u8]>),
     TheseTypes(Vec<&'a [u8]>),
     TheseTracepoints(Vec<&'a [u8]>),
 }
@@ -371,6 +376,8 @@ struct Both<'a, 'p> {
     /// Whether what a comparison passes over counts, too, because it may matter beside a third kernel: a file of which one
     /// kernel knows nothing, two symbols instead of three of a name.
     is_strict: bool,
+    /// If most functions are compared.
+    overviews: Option<[Overview; 2]>,
     asked: &'p Asked,
 }
 
@@ -381,8 +388,21 @@ impl<'a, 'p> Both<'a, 'p> {
             with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
             is_whole: views.iter().all(|view| provenance::of_index(view) == Provenance::Dwarf),
             is_strict: false,
+            overviews: None,
             asked,
         }
+    }
+    /// Reads what a comparison of most functions reads of all.
+    fn look_over(&mut self) {
+        let of = |view| {
+            let spelled = Spelled::default();
+            Overview::of(&Side::new(view, self.with_modules, self.is_whole, &spelled))
+        };
+        let [one, other] = self.views;
+        self.overviews = Some(std::thread::scope(|scope| {
+            let other = scope.spawn(move || of(other));
+            [of(one), other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+        }));
     }
     /// Compares parts side by side, and tells of them one after another.
     fn all<E>(
@@ -407,9 +427,10 @@ impl<'a, 'p> Both<'a, 'p> {
         tell: &mut impl FnMut(Difference<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let spelled = Spelled::default();
-        let [before, after] = self.views.map(|view| Side {
+        let [before, after] = [0, 1].map(|number| Side {
             is_strict: self.is_strict,
-            ..Side::new(view, self.with_modules, self.is_whole, &spelled)
+            overview: self.overviews.as_ref().map(|overviews| &overviews[number]),
+            ..Side::new(self.views[number], self.with_modules, self.is_whole, &spelled)
         });
         let (before, after, asked) = (&before, &after, self.asked);
         match part {
@@ -419,7 +440,8 @@ impl<'a, 'p> Both<'a, 'p> {
             Part::Types => types::compare(before, after, None, asked, tell),
             Part::Tracepoints => tracepoints::compare(before, after, None, asked, tell),
             Part::TheseFunctions(names) => {
-                functions::compare(before, after, names.iter().copied(), asked, tell)
+                let names = names.iter().filter_map(|name| functions::named(self.views, name));
+                functions::compare(before, after, names, asked, tell)
             }
             Part::TheseTypes(names) => types::compare(before, after, Some(names), asked, tell),
             Part::TheseTracepoints(names) => tracepoints::compare(before, after, Some(names), asked, tell),
@@ -445,15 +467,17 @@ struct Side<'a, 's> {
     is_whole: bool,
     /// See [`Both`].
     is_strict: bool,
+    /// Of all its functions, if most are compared.
+    overview: Option<&'s Overview>,
     spelled: &'s Spelled,
-    /// For each type, the number of its spelling plus one; 0 if not known yet.
-    types: Vec<Cell<u32>>,
+    /// Of the types that were asked for.
+    types: RefCell<FxHashMap<TypeId, Spelling>>,
 }
 
 /// The spellings of types in both kernels; equal ones have the same number.
 #[derive(Default)]
 struct Spelled {
-    numbers: RefCell<HashMap<Rc<str>, u32>>,
+    numbers: RefCell<FxHashMap<Rc<str>, u32>>,
     texts: RefCell<Vec<Rc<str>>>,
 }
 
@@ -463,20 +487,24 @@ struct Spelling(u32);
 
 impl<'a, 's> Side<'a, 's> {
     fn new(view: &'a View<'a>, with_modules: bool, is_whole: bool, spelled: &'s Spelled) -> Self {
-        let types = vec![Cell::new(0); view.types.len()];
         let scope = Scope::new(view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
-        Self { view, judge: Judge::new(view), scope, is_whole, is_strict: false, spelled, types }
+        Self {
+            view,
+            judge: Judge::new(view),
+            scope,
+            is_whole,
+            is_strict: false,
+            overview: None,
+            spelled,
+            types: RefCell::default(),
+        }
     }
     /// The spelling of a type, as in a cast. Cost: writes it the first time.
     fn spelling(&self, type_id: Option<TypeId>) -> Spelling {
-        let known = type_id.and_then(|id| self.types.get(id.index()));
-        match known.map(Cell::get) {
-            Some(number @ 1..) => Spelling(number - 1),
-            _ => {
-                let number = self.spelled.number(&declare(self.view, type_id, ""));
-                known.inspect(|slot| slot.set(number + 1));
-                Spelling(number)
-            }
+        let spelled = || Spelling(self.spelled.number(&declare(self.view, type_id, "")));
+        match type_id {
+            Some(id) => *self.types.borrow_mut().entry(id).or_insert_with(spelled),
+            None => spelled(),
         }
     }
     fn text(&self, spelling: Spelling) -> String {

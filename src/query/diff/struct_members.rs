@@ -1,6 +1,6 @@
 //! Compares lists of named items with a place and a type: parameters, members, fields.
 use super::{Change, Side, Spelling, State, What};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// An item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn compare<'a>(
     }
     let key = |item: &Item<'a>| (item.name, if item.name.is_empty() { item.at } else { 0 });
     // Items of the same name (in unnamed unions of several structs) are matched in order.
-    let mut theirs: HashMap<_, Vec<&Item<'a>>> = HashMap::new();
+    let mut theirs: FxHashMap<_, Vec<&Item<'a>>> = FxHashMap::default();
     for item in after.iter().rev() {
         theirs.entry(key(item)).or_default().push(item);
     }

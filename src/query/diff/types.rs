@@ -8,7 +8,8 @@ use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The limits on unnamed structs: the depth of nesting and the total number of members. Only damaged indexes exceed them.
 const DEEPEST: u32 = 32;
@@ -149,8 +150,8 @@ fn enumerators(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Ch
         let [before, after] = [before, after].map(|value| value.map(State::Number));
         changes.push(Change { what: What::Enumerator, name: text(name), before, after });
     };
-    let theirs: HashMap<&[u8], i64> = of(1).collect();
-    let own: HashMap<&[u8], i64> = of(0).collect();
+    let theirs: FxHashMap<&[u8], i64> = of(1).collect();
+    let own: FxHashMap<&[u8], i64> = of(0).collect();
     for (name, value) in of(0) {
         let after = theirs.get(name).copied();
         if after != Some(value) {

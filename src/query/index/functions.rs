@@ -288,6 +288,10 @@ impl Scope {
         let places = first_place(view, first as u32)..first_place(view, end as u32);
         Self { asked: Asked::Those(asked), places }
     }
+    /// The placements of the objects from the first to the last one that it covers.
+    pub fn places(&self) -> Range<u32> {
+        self.places.clone()
+    }
     /// Whether it covers this object.
     pub fn contains(&self, object: ObjectId) -> bool {
         match &self.asked {

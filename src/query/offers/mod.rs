@@ -189,7 +189,7 @@ fn prototype(view: &View<'_>, record: FunctionRecord, name: &[u8]) -> String {
     let variables = view.variables(record);
     let returned = variables.return_type;
     let mut parameters: Vec<String> = variables
-        .filter(|v| v.parameter)
+        .parameters()
         .map(|v| declare(view, v.type_id, &String::from_utf8_lossy(view.string(v.name))))
         .collect();
     if record.has(FunctionRecord::VARIADIC) {

@@ -185,7 +185,7 @@ impl Reader<'_, '_> {
             return None;
         }
         let mut items = vec![self.item(Part::Returns, b"", returns, 0)];
-        for (variable, at) in variables.filter(|v| v.parameter).zip(1..) {
+        for (variable, at) in variables.parameters().zip(1..) {
             items.push(self.item(Part::Parameter, view.string(variable.name), variable.type_id, at));
         }
         Some(items)

@@ -90,7 +90,7 @@ impl<'a> Tracepoint<'a> {
     /// The names and types of its parameters, in order; empty if no function with them is known.
     pub fn parameters(&self) -> impl Iterator<Item = Variable> + use<'a> {
         let view = self.view;
-        let parameters = self.function().map(|f| view.variables(f).filter(|v| v.parameter));
+        let parameters = self.function().map(|f| view.variables(f).parameters());
         // The first parameter is the data registered with the probe (`DEFINE_TRACE_FN`, include/linux/tracepoint.h).
         parameters.into_iter().flatten().filter(move |v| view.string(v.name) != b"__data")
     }

@@ -37,7 +37,7 @@ impl Prototype {
         if returns.and_then(|t| lookup::kind(view, t)) == Some(TypeKind::Unspecified) {
             return None;
         }
-        let parameters = variables.filter(|v| v.parameter).map(|v| variable(view, v)).collect();
+        let parameters = variables.parameters().map(|v| variable(view, v)).collect();
         Some(Self { returns, parameters })
     }
     /// The type that it returns.

@@ -8,6 +8,8 @@ use std::cell::{Cell, RefCell};
 /// Instructions and refused ranges of an object.
 #[derive(Default)]
 pub(super) struct Around {
+    /// Whether only entries of functions are asked for, of which a block has few.
+    is_of_entries: bool,
     starts: Cell<Option<(ObjectId, Starts)>>,
     refused: RefCell<Refused>,
 }
@@ -25,6 +27,10 @@ struct Refused {
 }
 
 impl Around {
+    /// For who judges the entries of functions.
+    pub fn of_entries() -> Self {
+        Self { is_of_entries: true, ..Self::default() }
+    }
     /// Whether an instruction starts at an address in a section: see [`View::is_boundary`].
     pub fn is_boundary(
         &self,
@@ -40,6 +46,10 @@ impl Around {
         }
         let section = section()?;
         let offset = pc - section.pc.get();
+        // In a store, functions start blocks of their own.
+        if self.is_of_entries && view.store().is_some() {
+            return Some(view.is_boundary(object, section, offset));
+        }
         self.starts.set(view.starts_around(object, section, offset).map(|starts| (object, starts)));
         Some(known().map_or_else(|| view.is_boundary(object, section, offset), Some))
     }

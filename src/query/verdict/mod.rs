@@ -2,6 +2,7 @@
 //!
 //! Checks run in the order of [`Reason`]. Probes that the kernel accepts but that are useless are also refused: in a
 //! function that was replaced at link time, or on returns of the split-off part of a function.
+mod along;
 pub mod alternative;
 mod around;
 pub mod blacklist;

@@ -1,5 +1,6 @@
 //! What is known of all placements of an index, found in the order of addresses: sections, symbols, sites and instructions
 //! are then walked along, where a single question searches each of them.
+use super::along::{Along, NONE};
 use super::around::Around;
 use super::{Judge, Verdicts};
 use crate::query::index::functions::{self, Placed, kernel};
@@ -82,7 +83,6 @@ pub struct Known<'a> {
     pub verdicts: Verdicts,
 }
 
-const NONE: u32 = u32::MAX;
 /// The most distinct verdicts. Kernels have some dozens; what has others is judged when it is asked for.
 const MOST: u8 = u8::MAX;
 
@@ -141,14 +141,11 @@ impl Sweep {
     fn add(&mut self, view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, entries: &[Entry]) {
         let text = (Some(object) == kernel(view)).then(|| symbols::text(view, object)).flatten();
         let is_module = Some(object) != kernel(view);
-        let (all, sections) = (view.symbols_of(object), view.sections_of(object));
-        let symbols = view.symbols.part(all.clone());
-        let position = |at: Option<usize>| at.map_or(NONE, |at| (all.start + at) as u32);
-        let mut walk = symbols.iter().map(|symbol| symbol.pc.get()).peekable();
-        let mut after = 0;
+        let first = view.symbols_of(object).start;
+        let position = |at: Option<usize>| at.map_or(NONE, |at| (first + at) as u32);
+        let mut along = Along::new(view, object);
         // What the spot of the address before depends on.
         let mut last = None;
-        let mut section_at = NONE;
         // The entry before, and the number of its verdicts.
         let mut before = (None, MOST);
         for entry in entries {
@@ -158,30 +155,21 @@ impl Sweep {
                 self.verdicts_of[place] = before.1;
                 continue;
             }
-            while walk.next_if(|start| *start <= pc).is_some() {
-                after += 1;
-            }
-            let holds =
-                |s: &SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
-            if !sections.get(section_at as usize).is_some_and(|s| holds(&s)) {
-                section_at = sections.iter().position(|s| holds(&s)).map_or(NONE, |at| at as u32);
-            }
-            let section = sections.get(section_at as usize);
-            let held = section.and_then(|s| symbols::held_behind(view, object, s, pc, after));
+            let (section, held) = along.to(pc);
             let (verdicts, is_running) = judge.judged_in(object, pc, entry.is_inline(), section, held);
             let judged = Swept { verdicts, is_running, is_nested: entry.is_nested() };
             // Behind `endbr64` there may be another symbol.
             let probed = pc.saturating_add(verdicts.shift);
-            let key = (section_at, after, walk.peek().is_some_and(|next| *next <= probed));
+            let key = (along.section, along.after, along.has_symbol_up_to(probed));
             if last != Some(key) {
                 last = Some(key);
                 let anchor = section.filter(|_| is_module && !key.2);
-                let anchor = anchor.and_then(|s| symbols::anchor_behind(view, object, s, after));
+                let anchor = anchor.and_then(|s| symbols::anchor_behind(view, object, s, along.after));
                 let uniqueness = held.map(|h| symbols::uniqueness(view, object, h.record.name));
                 let ambiguous = self.number_of(uniqueness.unwrap_or_default());
                 self.spots.push(Spot {
-                    section: section_at,
-                    held: position(held.and_then(|_| symbols::printed_behind(view, object, after))),
+                    section: along.section,
+                    held: position(held.and_then(|_| symbols::printed_behind(view, object, along.after))),
                     anchor: text.map_or_else(|| position(anchor), SymbolId::get),
                     ambiguous,
                 });

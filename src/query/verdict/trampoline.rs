@@ -171,7 +171,7 @@ impl Judge<'_, '_> {
         let in_registers = if is_arm64 { 8 } else { 6 };
         let (mut arguments, mut slots) = (0, 0);
         let mut is_on_stack = false;
-        for parameter in variables.filter(|v| v.parameter) {
+        for parameter in variables.parameters() {
             arguments += 1;
             let Some((kind, record)) =
                 parameter.type_id.and_then(kind).filter(|(kind, _)| kind.is_aggregate())

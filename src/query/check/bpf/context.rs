@@ -53,7 +53,7 @@ fn function(view: &View<'_>, name: &[u8]) -> Option<(FunctionId, FunctionRecord)
         .filter_map(|id| Some((id, view.functions.get(id.index())?)))
         .filter(|(_, record)| record.has(FunctionRecord::PROTOTYPED) && !record.has(FunctionRecord::VARIADIC))
         .collect();
-    let count = |record: FunctionRecord| view.variables(record).filter(|v| v.parameter).count();
+    let count = |record: FunctionRecord| view.variables(record).parameters().count();
     let (first, rest) = known.split_first()?;
     rest.iter().all(|(_, record)| count(*record) == count(first.1)).then_some(*first)
 }
@@ -62,7 +62,7 @@ fn function(view: &View<'_>, name: &[u8]) -> Option<(FunctionId, FunctionRecord)
 /// takes slots of its own.
 pub(super) fn parameters_of(view: &View<'_>, name: &[u8]) -> Option<Vec<Option<TypeId>>> {
     let (_, record) = function(view, name)?;
-    let types = view.variables(record).filter(|v| v.parameter).map(|v| v.type_id);
+    let types = view.variables(record).parameters().map(|v| v.type_id);
     let is_one_slot = |id: &Option<TypeId>| {
         id.is_some_and(|id| lookup::size_of(view, id).is_none_or(|size| size <= SLOT as u64))
     };
@@ -71,7 +71,7 @@ pub(super) fn parameters_of(view: &View<'_>, name: &[u8]) -> Option<Vec<Option<T
 
 /// The slots that each parameter takes: a struct counts its words.
 fn slots(view: &View<'_>, record: FunctionRecord) -> i32 {
-    let parameters = view.variables(record).filter(|v| v.parameter);
+    let parameters = view.variables(record).parameters();
     let words = parameters
         .map(|v| v.type_id.and_then(|id| lookup::size_of(view, id)).unwrap_or(8).div_ceil(8).max(1));
     words.sum::<u64>().min(64) as i32
@@ -96,7 +96,7 @@ fn arguments(
     );
     let readable = count + i32::from(is_after && returns);
     let text = String::from_utf8_lossy(name);
-    let types: Vec<_> = view.variables(record).filter(|v| v.parameter).map(|v| v.type_id).collect();
+    let types: Vec<_> = view.variables(record).parameters().map(|v| v.type_id).collect();
     if let Some(finding) = pointees::finding(checking, &text, &types, reads) {
         return Some(finding);
     }

@@ -48,7 +48,7 @@ impl<'t, 'v> Prototype<'t, 'v> {
         }
         let variables = view.variables(function);
         let returned = types.number(variables.return_type);
-        let parameters = variables.filter(|v| v.parameter).map(|v| types.number(v.type_id)).collect();
+        let parameters = variables.parameters().map(|v| types.number(v.type_id)).collect();
         Some(Self { types, parameters, returned })
     }
 

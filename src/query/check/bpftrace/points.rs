@@ -202,7 +202,7 @@ impl<'a> Judged<'a, '_> {
         if let [function, ..] = parameters::functions(self.view, module, name.as_bytes())[..] {
             let variables = self.view.variables(function);
             let result = variables.return_type;
-            let parameters = variables.filter(|v| v.parameter);
+            let parameters = variables.parameters();
             let parameters = parameters.map(|v| (self.view.string(v.name), v.type_id)).collect();
             readable.arguments = Arguments::Parameters(name.to_owned(), parameters);
             if is_return {
@@ -298,7 +298,7 @@ impl<'a> Judged<'a, '_> {
         let counts = parameters::functions(self.view, module, name.as_bytes()).into_iter().map(|function| {
             let is_open = function.has(FunctionRecord::VARIADIC);
             let slots = || {
-                let parameters = self.view.variables(function).filter(|v| v.parameter);
+                let parameters = self.view.variables(function).parameters();
                 parameters.map(|v| v.type_id.map_or(1, |id| slots(self.view, id))).sum::<usize>()
             };
             (!is_open).then(slots)

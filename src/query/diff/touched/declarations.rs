@@ -46,8 +46,7 @@ fn is_alone(both: &Both<'_>, at: u32, name: StrId, hint: &mut Hint) -> bool {
 /// Whether two functions have the same parameters and return type, in shared numbers.
 fn same_signature(kernels: [&Kernel<'_>; 2], functions: [FunctionRecord; 2]) -> bool {
     let [one, other] = [0, 1].map(|at| kernels[at].shared_variables(functions[at]));
-    let parameters =
-        [one, other].map(|variables| variables.filter(|v| v.parameter).map(|v| (v.name, v.type_id)));
+    let parameters = [one, other].map(|variables| variables.parameters().map(|v| (v.name, v.type_id)));
     let [mine, theirs] = parameters;
     one.return_type == other.return_type && mine.eq(theirs)
 }

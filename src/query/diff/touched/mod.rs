@@ -17,7 +17,6 @@ mod placements;
 mod told;
 
 use super::Part;
-use super::functions::Named;
 use crate::query::index::functions::kernel;
 use crate::query::index::provenance::{self, Provenance};
 use addresses::Window;
@@ -116,13 +115,8 @@ impl<'a> Touched<'a> {
         &self.tracepoints
     }
     /// What is to be compared.
-    pub fn parts(self, views: [&'a View<'a>; 2]) -> Vec<Part<'a>> {
-        let named = |name: &'a [u8]| {
-            let ids = views.map(|view| view.name(name));
-            ids.iter().any(Option::is_some).then_some((name, ids))
-        };
-        let functions: Vec<Named<'a>> = self.functions.into_iter().filter_map(named).collect();
-        let (first, second) = functions.split_at(functions.len() / 2);
+    pub fn parts(self) -> Vec<Part<'a>> {
+        let (first, second) = self.functions.split_at(self.functions.len() / 2);
         vec![
             Part::TheseFunctions(first.to_vec()),
             Part::TheseFunctions(second.to_vec()),

@@ -1,0 +1,50 @@
+//! The records of a table side by side, for walks: one is then read in less time than one of an index.
+use super::kernel::Kernel;
+use super::later::Later;
+use super::runs::Hints;
+use super::segment::Space;
+use super::translate::Shared;
+
+/// The tables of a kernel, each put side by side when enough of its records were searched for to pay for it.
+pub struct SideBySide(Vec<Later<Box<[u8]>>>);
+
+/// How many records of a table are searched for in the time of reading so many one after another.
+const WORTH: u32 = 4;
+
+impl SideBySide {
+    /// No table yet, given the number of records of each.
+    pub fn new(records: impl Fn(Space) -> u32) -> Self {
+        Self(Space::ALL.iter().map(|space| Later::after(records(*space) / WORTH)).collect())
+    }
+}
+
+impl Kernel<'_> {
+    /// A record of a table that is side by side, or becomes so with this search.
+    #[inline]
+    pub(super) fn beside<R: Shared>(&self, at: u32, hints: &Hints) -> Option<R> {
+        let table = &self.tables.0[R::SPACE as usize];
+        let bytes = match table.made() {
+            Some(bytes) => bytes,
+            // What follows the record before it is not searched for.
+            None if hints.rows.get(at).is_some() => return None,
+            None => table.get(|| self.put_side_by_side::<R>())?,
+        };
+        let start = at as usize * size_of::<R>();
+        R::read_from_bytes(bytes.get(start..start + size_of::<R>())?).ok()
+    }
+    /// All records of a table; none if one is missing, as in a damaged segment.
+    fn put_side_by_side<R: Shared>(&self) -> Box<[u8]> {
+        let (length, mut hints) = (self.length(R::SPACE), Hints::default());
+        // A kernel has a row once.
+        let rows: u64 = self.chain().iter().map(|s| u64::from(s.entry(R::PART).records.get())).sum();
+        if u64::from(length) > rows {
+            return Box::default();
+        }
+        let mut bytes = Vec::with_capacity(length as usize * size_of::<R>());
+        for at in 0..length {
+            let Some(record) = self.searched::<R>(at, &mut hints) else { return Box::default() };
+            bytes.extend_from_slice(record.as_bytes());
+        }
+        bytes.into()
+    }
+}
