@@ -48,7 +48,7 @@ pub trait Rows<R>: Sync {
     fn start_of_search(&self, part: Range<u32>) -> Option<Search>;
     /// Ends it: this is the last position before what was searched for, or the first of the part.
     fn end_of_search(&self, search: Search, last: u32, hints: &mut Hints);
-    /// The positions in a part whose records have this number in a column, which all kernels number alike; ascending.
+    /// The positions in a part whose records have this number in a column as they are stored; ascending.
     fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32>;
 }
 
@@ -167,7 +167,8 @@ impl<'a, R: Record> Table<'a, R> {
             end: self.len(),
         }
     }
-    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]) of strings or kinds, ascending. Cost: a look at
+    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending; of a store's records, with this
+    /// shared number. Cost: a look at
     /// the base and width of each block, and at the rows of those that may have it.
     pub fn positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
         let (first, end) = (self.first as usize, self.first as usize + self.len());

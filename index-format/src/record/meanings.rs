@@ -1,7 +1,7 @@
 //! What flags and numbers of records mean.
 use super::{
     BtfTypeRecord, CodeTable, EventFieldRecord, FunctionRecord, MemberRecord, ObjectRecord, SectionRecord,
-    SiteRecord, SymbolRecord, TableSet, TracepointRecord, TypeRecord, UnitRecord,
+    SequenceRecord, SiteRecord, SymbolRecord, TableSet, TracepointRecord, TypeRecord, UnitRecord,
 };
 
 impl ObjectRecord {
@@ -202,6 +202,11 @@ pub enum InBtf {
     Ambiguous = 3,
     /// BTF has one prototype, which differs.
     Changed = 4,
+}
+
+impl SequenceRecord {
+    /// The column of units.
+    pub const UNIT_COLUMN: usize = 2;
 }
 
 impl FunctionRecord {

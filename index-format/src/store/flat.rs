@@ -70,10 +70,10 @@ pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
         }
         let (mut at, mut left) = (run.to, run.length);
         while left > 0 && builder.runs().len() <= most {
-            // What follows is mostly the next one.
+            // What follows is mostly the next one, or a few behind.
             let holds = |run: &&Run| at.wrapping_sub(run.from) < run.length;
             let found = lower.get(next).filter(holds).or_else(|| {
-                next = lower.partition_point(|run| run.from <= at).checked_sub(1)?;
+                next = last_up_to(lower, next, at)?;
                 lower.get(next).filter(holds)
             });
             let Some(found) = found else { break };
@@ -85,6 +85,25 @@ pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
         }
     }
     builder.finish()
+}
+
+/// The position of the last run that starts up to a number, which mostly is near this one. Cost: a binary search in twice as many as
+/// it is away.
+fn last_up_to(runs: &[Run], near: usize, number: u32) -> Option<usize> {
+    let is_before = |run: &Run| run.from <= number;
+    let near = near.min(runs.len());
+    let (mut start, mut step) = (near, 1);
+    if runs.get(near).is_some_and(is_before) {
+        while runs.get(start + step).is_some_and(is_before) {
+            (start, step) = (start + step, step * 2);
+        }
+        let end = runs.len().min(start + step);
+        return Some(start + runs[start..end].partition_point(is_before) - 1);
+    }
+    while start > 0 && !is_before(&runs[start - 1]) {
+        (start, step) = (start.saturating_sub(step), step * 2);
+    }
+    runs[start..near].partition_point(is_before).checked_add(start)?.checked_sub(1)
 }
 
 /// The runs of numbers that two kernels lead to the same ones: `lower` leads from these to the other kernel. What leads
@@ -145,6 +164,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_last_run_up_to_a_number_is_found_from_anywhere(gaps in prop::collection::vec(1u32..9, 0..70), near in 0usize..80) {
+            let from = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) });
+            let runs: Vec<Run> = from.map(|from| Run { from, to: 0, length: 1 }).collect();
+            for number in 0..600 {
+                let expected = runs.partition_point(|run| run.from <= number).checked_sub(1);
+                prop_assert_eq!(last_up_to(&runs, near, number), expected);
+            }
+        }
+
         /// What is found among some runs is what is found among all.
         #[test]
         fn numbers_are_found_where_their_upper_bits_lead(

@@ -53,6 +53,8 @@ pub struct Kernel<'a> {
     symbols_of_objects: Starts,
     places_of_units: Starts,
     objects: Kept<ObjectRecord>,
+    /// By space: where the objects' parts of it start.
+    starts: Box<[Kept<Option<u32>>]>,
     units: Kept<UnitRecord>,
     tracepoints: Kept<TracepointRecord>,
 }
@@ -113,6 +115,7 @@ impl<'a> Kernel<'a> {
             symbols_of_objects: Starts::default(),
             places_of_units: Starts::default(),
             objects: Kept::default(),
+            starts: Space::ALL.iter().map(|_| Kept::default()).collect(),
             units: Kept::default(),
             tracepoints: Kept::default(),
         })
@@ -295,6 +298,21 @@ impl<'a> Kernel<'a> {
         let record = translated(&near);
         hints.pcs = near.pcs.get();
         record
+    }
+    /// Where an object's part of a space starts, given the shared number. Cost: a search for each once.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn start_of(
+        &self,
+        object: ObjectId,
+        space: Space,
+        first: impl Fn(&ObjectRecord) -> U32,
+    ) -> Option<u32> {
+        let start = || {
+            let (_, row) = self.stored::<ObjectRecord>(object.get(), &mut Hint::default())?;
+            Some(self.number(space, first(&row).get()))
+        };
+        *self.starts[space as usize].get(object.get(), self.length(Space::Objects), start)?
     }
     /// The object that a placement belongs to. Cost: a binary search.
     #[cold]

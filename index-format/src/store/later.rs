@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A thing that is made after so many questions, by one of those who ask.
 pub struct Later<T> {
     made: OnceLock<T>,
-    /// How many questions are answered without it before that.
+    /// How many questions are answered without it.
+    most: u32,
+    /// How many of them are left.
     left: AtomicU32,
 }
 
@@ -15,7 +17,8 @@ const BEING_MADE: u32 = u32::MAX;
 impl<T> Later<T> {
     /// Not made yet.
     pub fn after(questions: u32) -> Self {
-        Self { made: OnceLock::new(), left: AtomicU32::new(questions.min(BEING_MADE - 1)) }
+        let most = questions.min(BEING_MADE - 1);
+        Self { made: OnceLock::new(), most, left: AtomicU32::new(most) }
     }
     /// The thing, if it is worth it.
     #[inline]
@@ -32,6 +35,13 @@ impl<T> Later<T> {
         // Two threads may count as one; only one makes it, and the others do without meanwhile.
         let is_own = self.left.compare_exchange(left, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         (is_own && next == BEING_MADE).then(|| self.made.get_or_init(make))
+    }
+    /// The thing, if it is made or somebody has asked for it: it is made then.
+    pub fn if_asked(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.made().or_else(|| {
+            let is_asked = self.left.load(Ordering::Relaxed) != self.most;
+            is_asked.then(|| self.made.get_or_init(make))
+        })
     }
     /// The thing, if it is made.
     #[inline]

@@ -194,7 +194,9 @@ impl<'a> Levels<'a> {
     pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
         let own = self.own.runs(space);
         let Some(below) = self.below(space) else { return own.iter().collect() };
-        let lower = match below.flat[space as usize].0.made() {
+        // What two kernels need is made once.
+        let shared = below.flat[space as usize].0.if_asked(|| Spread::new(below.flat_there(space)));
+        let lower = match shared {
             Some(made) => Cow::Borrowed(made.runs()),
             None => Cow::Owned(below.flat_there(space)),
         };
@@ -205,7 +207,8 @@ impl<'a> Levels<'a> {
         let Source::Shifted(_) = space.source() else { return inverse(&self.flat_there(space)) };
         let own = self.own.runs(space).iter();
         let Some(below) = self.below(space) else { return own.collect() };
-        let lower = match below.flat[space as usize].1.made() {
+        let shared = below.flat[space as usize].1.if_asked(|| Spread::new(below.flat_back(space)));
+        let lower = match shared {
             Some(made) => Cow::Borrowed(made.runs()),
             None => Cow::Owned(below.flat_back(space)),
         };

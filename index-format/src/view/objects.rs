@@ -8,8 +8,10 @@ use crate::record::{
     SiteRecord, TracepointRecord,
 };
 use crate::records::Records;
-use crate::store::Part;
+use crate::store::Kernel;
 use crate::store::record::{CodeRecord, LabelRecord};
+use crate::store::runs::Hint;
+use crate::store::{Part, Space};
 use crate::table::Table;
 use crate::{boundaries, frames};
 use std::ops::Range;
@@ -20,28 +22,37 @@ impl<'a> View<'a> {
     pub fn object_ids(&self) -> impl DoubleEndedIterator<Item = ObjectId> + use<> {
         (0..self.objects.len().saturating_sub(1) as u32).map(ObjectId::new)
     }
-    /// An object's range of a table with `length` entries, given `first`.
-    fn part(&self, object: ObjectId, first: impl Fn(&ObjectRecord) -> U32, length: usize) -> Range<usize> {
-        let first = |at: usize| self.objects.get(at).map(|o| first(o).get() as usize);
+    /// An object's range of a table with `length` entries, which is a space of a store, given `first`.
+    fn part(
+        &self,
+        object: ObjectId,
+        space: Space,
+        first: impl Fn(&ObjectRecord) -> U32,
+        length: usize,
+    ) -> Range<usize> {
+        let first = |at: usize| match self.store {
+            None => self.objects.get(at).map(|object| first(object).get() as usize),
+            Some(store) => Some(store.start_of(ObjectId::new(at as u32), space, &first)? as usize),
+        };
         between(first(object.index()), first(object.index() + 1), length)
     }
     /// The positions of an object's placements.
     pub fn places_of(&self, object: ObjectId) -> Range<usize> {
-        self.part(object, |o| o.first_place, self.places.len())
+        self.part(object, Space::PlaceIds, |o| o.first_place, self.places.len())
     }
     /// The positions of an object's symbols.
     pub fn symbols_of(&self, object: ObjectId) -> Range<usize> {
-        self.part(object, |o| o.first_symbol, self.symbols.len())
+        self.part(object, Space::Symbols, |o| o.first_symbol, self.symbols.len())
     }
     /// An object's sections.
     pub fn sections_of(&self, object: ObjectId) -> Table<'a, SectionRecord> {
-        self.sections.part(self.part(object, |o| o.first_section, self.sections.len()))
+        self.sections.part(self.part(object, Space::Sections, |o| o.first_section, self.sections.len()))
     }
     /// The units of an object.
     pub fn units_of(&self, object: ObjectId) -> impl Iterator<Item = UnitId> + use<> {
         // The last record only ends the one before it.
         let units = self.units.len().saturating_sub(1);
-        self.part(object, |o| o.first_unit, units).map(|unit| UnitId::new(unit as u32))
+        self.part(object, Space::UnitIds, |o| o.first_unit, units).map(|unit| UnitId::new(unit as u32))
     }
     /// The positions of the placements of a unit.
     pub fn places_of_unit(&self, unit: UnitId) -> Range<usize> {
@@ -50,15 +61,29 @@ impl<'a> View<'a> {
     }
     /// An object's ranges.
     pub fn ranges_of(&self, object: ObjectId) -> Table<'a, RangeRecord> {
-        self.ranges.part(self.part(object, |o| o.first_range, self.ranges.len()))
+        self.ranges.part(self.part(object, Space::Ranges, |o| o.first_range, self.ranges.len()))
     }
     /// An object's line sequences.
     pub fn sequences_of(&self, object: ObjectId) -> Table<'a, SequenceRecord> {
-        self.sequences.part(self.part(object, |o| o.first_sequence, self.sequences.len()))
+        self.sequences.part(self.part(object, Space::Sequences, |o| o.first_sequence, self.sequences.len()))
+    }
+    /// The line sequences of a unit of an object. Cost: a look at what blocks of all of the object's have in common, and
+    /// at the rows of those that may be of the unit.
+    pub fn sequences_of_unit(
+        &self,
+        object: ObjectId,
+        unit: UnitId,
+    ) -> impl Iterator<Item = SequenceRecord> + use<'a> {
+        let shared = |store: &Kernel<'_>| {
+            store.levels().there(Space::UnitIds, unit.get(), &mut Hint::default()).unwrap_or(u32::MAX)
+        };
+        let number = self.store.map_or(unit.get(), shared);
+        let all = self.sequences_of(object);
+        all.positions(SequenceRecord::UNIT_COLUMN, number.into()).map(move |at| all.at(at))
     }
     /// An object's sites.
     pub fn sites_of(&self, object: ObjectId) -> Table<'a, SiteRecord> {
-        self.sites.part(self.part(object, |o| o.first_site, self.sites.len()))
+        self.sites.part(self.part(object, Space::Sites, |o| o.first_site, self.sites.len()))
     }
     /// Whether an object is a program or shared library.
     pub fn is_user(&self, object: ObjectId) -> bool {
@@ -73,11 +98,15 @@ impl<'a> View<'a> {
     }
     /// The ranges of an object in the kernel's own blacklist.
     pub fn refused_of(&self, object: ObjectId) -> Records<'a, RefusedRecord> {
-        self.refused.part(self.part(object, |o| o.first_refused, self.refused.len()))
+        if let Some(store) = self.store {
+            return Records::of_slice(store.refused_of(object));
+        }
+        let first = |at: usize| self.objects.get(at).map(|object| object.first_refused.get() as usize);
+        self.refused.part(between(first(object.index()), first(object.index() + 1), self.refused.len()))
     }
     /// The ranges of an object with frame rules.
     pub fn frames_of(&self, object: ObjectId) -> Table<'a, FrameRecord> {
-        self.frames.part(self.part(object, |o| o.first_frame, self.frames.len()))
+        self.frames.part(self.part(object, Space::Frames, |o| o.first_frame, self.frames.len()))
     }
     /// The frame rules of a range.
     pub fn frame_rows(&self, frame: FrameRecord) -> frames::Rows<'a> {

@@ -95,10 +95,15 @@ pub fn by_unit(
     left: &mut Left,
     mut each: impl FnMut(UnitId, &[Row]),
 ) {
-    let mut own: FxHashMap<UnitId, Vec<SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
-    for sequence in view.sequences_of(object) {
-        if let Some(own) = own.get_mut(&sequence.unit) {
-            own.push(sequence);
+    let mut own: FxHashMap<UnitId, Vec<SequenceRecord>> = FxHashMap::default();
+    if units.len() <= FEW {
+        own.extend(units.iter().map(|unit| (*unit, view.sequences_of_unit(object, *unit).collect())));
+    } else {
+        own.extend(units.iter().map(|unit| (*unit, vec![])));
+        for sequence in view.sequences_of(object) {
+            if let Some(own) = own.get_mut(&sequence.unit) {
+                own.push(sequence);
+            }
         }
     }
     let mut rows = vec![];
@@ -111,6 +116,9 @@ pub fn by_unit(
         each(unit, &rows);
     }
 }
+
+/// So many units are looked for in the time of reading all sequences.
+const FEW: usize = 8;
 
 /// The source files that a pattern matches.
 pub struct Files<'p> {
