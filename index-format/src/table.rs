@@ -42,6 +42,8 @@ pub(crate) const COLUMNS: usize = 24;
 pub trait Rows<R>: Sync {
     /// The record of this position. The hints are those of the position before, if there was one.
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R>;
+    /// As [`row`](Self::row), but for fields that refer to something: they are as they are stored.
+    fn facts(&self, at: u32) -> Option<R>;
     /// As [`row`](Self::row), for a search: only what the table is sorted by is as in the kernel.
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R>;
     /// Starts a search in a part that is not empty; nothing if others are not told of it.
@@ -119,6 +121,15 @@ impl<'a, R: Record> Table<'a, R> {
                 let mut found = R::new_zeroed();
                 fetch(self.shared, at, None, &mut found).then_some(found)
             }
+        }
+    }
+    /// As [`get`](Self::get), for who only looks at fields that refer to nothing, such as flags, and at whether there is an
+    /// address: of a store, the others are not this kernel's. Cost: of a store, a fraction of what the record takes.
+    #[inline]
+    pub fn facts(&self, at: usize) -> Option<R> {
+        match self.shared {
+            Some(rows) if at < self.len() => rows.facts(self.first + at as u32),
+            _ => self.get(at),
         }
     }
     /// A record by its position, or zeros if there is none.

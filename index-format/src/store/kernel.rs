@@ -500,6 +500,10 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R> {
         self.beside(at, hints).or_else(|| self.searched(at, hints))
     }
+    fn facts(&self, at: u32) -> Option<R> {
+        let stored = || Some(self.stored::<R>(at, &mut Hint::default())?.1);
+        self.beside(at, &Hints::default()).or_else(stored)
+    }
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R> {
         if let Some(record) = self.beside(at, hints) {
             return Some(record);
@@ -519,6 +523,18 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
         }
     }
     fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32> {
+        // Of most of a table, what is found in all segments leads back to few.
+        if R::SPACE.is_referred_to() && part.len() as u32 > self.length(R::SPACE) / 2 {
+            let mut found: Vec<u32> = vec![];
+            for segment in &self.chain {
+                let first = segment.entry(R::PART).first.get();
+                let rows = segment.rows::<R>(R::PART).positions(column, number);
+                let own = rows.filter_map(|at| self.levels.back(R::SPACE, first.wrapping_add(at as u32)));
+                found.extend(own.filter(|own| part.contains(own)));
+            }
+            found.sort_unstable();
+            return found;
+        }
         let (mut found, mut hint) = (vec![], Hint::default());
         let mut own = part.start;
         while own < part.end {

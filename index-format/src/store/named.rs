@@ -26,7 +26,9 @@ impl Ranks {
     }
     fn of(kernel: &Kernel<'_>) -> Self {
         let mut ranks = vec![NONE; kernel.end(Part::Strings) as usize];
-        for (rank, name) in (0..).zip(kernel.table::<NameRecord>().owners()) {
+        // The last row only ends the one before it.
+        let names = kernel.length(Space::Names).saturating_sub(1);
+        for (rank, (_, name)) in (0..names).zip(kernel.all_stored::<NameRecord>()) {
             if let Some(own) = ranks.get_mut(name.name.index()).filter(|own| **own == NONE) {
                 *own = rank;
             }
@@ -42,12 +44,16 @@ impl Kernel<'_> {
     }
     /// The rank of a name, given its string. Cost: as for [`name`](Self::name), until many were asked for.
     pub(crate) fn name_of(&self, name: StrId) -> Option<NameId> {
-        match self.ranks.get(|| Ranks::of(self)) {
-            Some(Ranks(ranks)) => {
-                ranks.get(name.index()).filter(|rank| **rank != NONE).copied().map(NameId::new)
-            }
-            None => self.rank(self.text(name), |own| own == name),
-        }
+        self.listed(name).unwrap_or_else(|| self.rank(self.text(name), |own| own == name))
+    }
+    /// As [`name_of`](Self::name_of), given what the string is.
+    pub(crate) fn name_spelled(&self, name: StrId, text: &[u8]) -> Option<NameId> {
+        self.listed(name).unwrap_or_else(|| self.rank(text, |own| own == name))
+    }
+    /// The rank of a string, if those of all are listed.
+    fn listed(&self, name: StrId) -> Option<Option<NameId>> {
+        let Ranks(ranks) = self.ranks.get(|| Ranks::of(self))?;
+        Some(ranks.get(name.index()).filter(|rank| **rank != NONE).copied().map(NameId::new))
     }
     fn rank(&self, name: &[u8], is_it: impl Fn(StrId) -> bool) -> Option<NameId> {
         // A name that was gone for a while may have several rows.

@@ -40,6 +40,13 @@ impl<'a> View<'a> {
             Some(store) => store.name_of(name),
         }
     }
+    /// As [`name_of`](Self::name_of), given what the string is, which then need not be decoded.
+    pub fn name_spelled(&self, name: StrId, text: &[u8]) -> Option<NameId> {
+        match self.store {
+            None => self.name_of(name),
+            Some(store) => store.name_spelled(name, text),
+        }
+    }
     /// The functions of a name.
     pub fn functions_named(&self, name: NameId) -> Range<usize> {
         if let Some(store) = self.store {
@@ -130,6 +137,15 @@ impl<'a> View<'a> {
     pub fn places_of_members(&self, type_id: TypeId) -> Range<usize> {
         let first = |t: TypeRecord| t.first_member.get() as usize;
         owned(self.types, type_id.index(), first, self.members.len())
+    }
+    /// The places of the members of this name among those of all types, ascending. Cost: a look at the names of all.
+    pub fn members_named(&self, name: StrId) -> impl Iterator<Item = usize> + use<'a> {
+        self.members.positions(MemberRecord::NAME, name.get().into())
+    }
+    /// The type that has the member at a place. Cost: a binary search.
+    pub fn type_of_member(&self, place: usize) -> Option<TypeId> {
+        let after = self.types.partition_point(|t| t.first_member.get() as usize <= place);
+        Some(TypeId::new(after.checked_sub(1)? as u32))
     }
     /// The members at these [places](Self::places_of_members).
     pub fn members_at(&self, places: Range<usize>) -> Table<'a, MemberRecord> {

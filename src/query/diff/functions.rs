@@ -188,10 +188,9 @@ fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
 
 /// The number of symbols of a name in the kernel and its modules.
 fn kept(side: &Side<'_, '_>, name: NameId) -> u32 {
-    let is_kept = |symbol: SymbolRecord| symbol.has(SymbolRecord::KEPT);
     let symbols = side.view.symbols_named(name).iter();
     let own = symbols.filter(|id| side.scope.contains(side.view.object_of_symbol(*id)));
-    own.filter(|id| functions::symbol(side.view, *id).is_some_and(is_kept)).count() as u32
+    own.filter(|id| functions::is_kept(side.view, *id)).count() as u32
 }
 
 fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u32; 2]) -> Vec<Change> {

@@ -95,8 +95,10 @@ const WORTH_SEARCHING: usize = 2;
 fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     let mut found: Vec<NameId> = vec![];
     if view.store().is_some() {
-        for (strings, _) in view.string_parts() {
-            strings.containing(text, |_, string| found.extend(view.name(string)));
+        for (strings, first) in view.string_parts() {
+            strings.containing(text, |number, string| {
+                found.extend(view.name_spelled(StrId::new(first.wrapping_add(number)), string));
+            });
         }
         found.sort_unstable();
         return found;
@@ -415,6 +417,11 @@ pub fn is_by_name_only(spec: &FunctionSpec) -> bool {
 /// A symbol with its record.
 pub fn symbol<'a>(view: &View<'a>, id: SymbolId) -> Option<SymbolRecord> {
     view.symbols.get(id.index())
+}
+
+/// Whether the kernel keeps a symbol.
+pub fn is_kept(view: &View<'_>, id: SymbolId) -> bool {
+    view.symbols.facts(id.index()).is_some_and(|symbol| symbol.has(SymbolRecord::KEPT))
 }
 
 /// The out-of-line function that starts at an address. Cost: a binary search.

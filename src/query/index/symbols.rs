@@ -213,7 +213,7 @@ pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness 
     let mut own = 0;
     let mut others = vec![];
     for id in view.name_of(name).map(|n| view.symbols_named(n)).unwrap_or_default() {
-        if functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
+        if functions::is_kept(view, id) {
             match view.object_of_symbol(id) {
                 o if o == object => own += 1,
                 o if others.last() != Some(&o) => others.push(o),
@@ -352,10 +352,7 @@ pub(crate) fn anchor_behind(
 
 /// Whether a name is unique in an object: among the kept symbols or, while it loads, among all.
 fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: bool) -> bool {
-    let is_there = |s: &SymbolRecord| while_loading || s.has(SymbolRecord::KEPT);
-    let count = |n| {
-        let named = functions::symbols_named(view, object, n).filter_map(|s| functions::symbol(view, s));
-        named.filter(is_there).count()
-    };
+    let is_there = |id: &SymbolId| while_loading || functions::is_kept(view, *id);
+    let count = |n| functions::symbols_named(view, object, n).filter(is_there).count();
     view.name_of(name).is_some_and(|n| count(n) == 1)
 }

@@ -90,7 +90,7 @@ fn alias(view: &View<'_>, object: ObjectId, held: Held, function: &[u8]) -> Opti
 
 /// The number of an object's symbols that have a symbol's name.
 fn count(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> u32 {
-    let is_kept = |id| functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT));
+    let is_kept = |id| functions::is_kept(view, id);
     let Some(name) = view.name_of(symbol.name) else { return 0 };
     functions::symbols_named(view, object, name).filter(|id| is_kept(*id)).count() as u32
 }

@@ -7,7 +7,6 @@ use crate::query::index::has_build_id;
 use crate::query::index::symbols::Uniqueness;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
-use probeidx_format::record::SymbolRecord;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -116,7 +115,7 @@ impl<'l> Overlay<'l> {
     ) -> Uniqueness {
         let (mut own, mut is_kernels) = (0, false);
         for id in view.name(name).map(|n| view.symbols_named(n)).unwrap_or_default() {
-            if functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
+            if functions::is_kept(view, id) {
                 let holder = view.object_of_symbol(id);
                 own += u32::from(holder == object);
                 is_kernels |= holder != object && Some(holder) == kernel(view);

@@ -166,7 +166,7 @@ fn depth(view: &View<'_>, wanted: &[TypeId], type_id: TypeId) -> Option<u32> {
 fn add_objects(view: &View<'_>, function: FunctionId, objects: &mut Vec<ObjectId>) {
     let mut end = 0;
     for place in view.places_of_function(function) {
-        if place.index() < end || view.places.get(place.index()).is_none_or(|p| p.entry.get() == 0) {
+        if place.index() < end || view.places.facts(place.index()).is_none_or(|p| p.entry.get() == 0) {
             continue;
         }
         let object = view.object_of_place(place);

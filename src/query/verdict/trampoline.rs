@@ -142,7 +142,7 @@ impl Judge<'_, '_> {
     /// Whether the kernel may find another symbol of the name.
     fn is_ambiguous(&self, object: ObjectId, name: StrId) -> bool {
         let Some(name) = self.view.name_of(name) else { return false };
-        let kept = |id| functions::symbol(self.view, id).is_some_and(|s| s.has(SymbolRecord::KEPT));
+        let kept = |id| functions::is_kept(self.view, id);
         // Vmlinux is searched first.
         let is_alone = Some(object) == self.kernel || self.flags & ObjectRecord::LOOKS_IN_MODULE != 0;
         let count = match is_alone {

@@ -7,7 +7,7 @@ use probeidx_bpf::object::{Extern, ExternKind, KconfigType};
 use probeidx_bpf::reach::Environment;
 use probeidx_bpf::{Object, TypeId};
 use probeidx_format::View;
-use probeidx_format::record::{FunctionRecord, SymbolRecord};
+use probeidx_format::record::FunctionRecord;
 
 /// The externs of an object on a kernel.
 pub struct Externs<'a> {
@@ -223,7 +223,7 @@ fn number(text: &[u8]) -> Option<u64> {
 /// A variable or function of `/proc/kallsyms`.
 fn symbol(view: &View<'_>, name: &[u8]) -> Value {
     let found = view.name(name).map(|name| view.symbols_named(name)).unwrap_or_default();
-    let is_kept = |id| functions::symbol(view, id).is_some_and(|symbol| symbol.has(SymbolRecord::KEPT));
+    let is_kept = |id| functions::is_kept(view, id);
     Value::Exists(found.iter().any(is_kept))
 }
 

@@ -10,7 +10,6 @@ use crate::query::check::suggestions;
 use crate::query::index::functions;
 use crate::query::resolve::tracepoint::Tracepoint;
 use crate::query::types::lookup;
-use probeidx_format::record::SymbolRecord;
 use std::collections::{HashMap, HashSet};
 
 /// The findings in the predicate and the statements of a probe, at one of its attach points.
@@ -159,7 +158,7 @@ impl<'r, 's> Reader<'r, '_, 's> {
                 let view = self.judged.view;
                 let is_kept = |name| {
                     let mut symbols = view.symbols_named(name).iter();
-                    symbols.any(|id| functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)))
+                    symbols.any(|id| functions::is_kept(view, id))
                 };
                 if !view.name(symbol.as_bytes()).is_some_and(is_kept) {
                     let reason = format!("the kernel has no symbol {symbol}");

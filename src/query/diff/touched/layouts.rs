@@ -199,8 +199,8 @@ fn containing<'a>(both: &Both<'a>, mut changed: FxHashSet<u32>, names: &mut Name
 fn aggregate_with<'a>(both: &Both<'a>, which: Which, row: u32, names: &mut Names<'a>) -> Option<u32> {
     let (view, levels) = (both.view(which), both.kernel(which).levels());
     let own = levels.back(Space::Members, row)?;
-    let owner = view.types.partition_point(|t| t.first_member.get() <= own).checked_sub(1)?;
-    lookup::kind(view, TypeId::new(owner as u32)).filter(|kind| kind.is_aggregate())?;
-    names.push(view.string(view.types.at(owner).name));
-    levels.there(Space::TypeIds, owner as u32, &mut Hint::default())
+    let owner = view.type_of_member(own as usize)?;
+    lookup::kind(view, owner).filter(|kind| kind.is_aggregate())?;
+    names.push(view.string(view.types.at(owner.index()).name));
+    levels.there(Space::TypeIds, owner.get(), &mut Hint::default())
 }
