@@ -59,6 +59,7 @@ mod assembled;
 pub mod back;
 pub mod changed;
 pub mod common;
+mod constants;
 pub mod differing;
 mod flat;
 mod found;

@@ -13,6 +13,7 @@ use crate::store::record::{CallRecord, UseRecord};
 use crate::store::translate::Translate;
 use crate::store::{Part, Space};
 use crate::table::{Table, Walk};
+use crate::types::TypeKind;
 use crate::users::Uses;
 use crate::variables::Variables;
 use crate::varint::Reader;
@@ -138,9 +139,17 @@ impl<'a> View<'a> {
         let first = |t: TypeRecord| t.first_member.get() as usize;
         owned(self.types, type_id.index(), first, self.members.len())
     }
-    /// The places of the members of this name among those of all types, ascending. Cost: a look at the names of all.
-    pub fn members_named(&self, name: StrId) -> impl Iterator<Item = usize> + use<'a> {
-        self.members.positions(MemberRecord::NAME, name.get().into())
+    /// The first enumeration that has a constant of this name. Cost: a look at the names of all members.
+    pub fn enumeration_with(&self, name: StrId) -> Option<TypeId> {
+        let types = match self.store {
+            Some(store) => store.types_with_constant(name),
+            None => {
+                let named = self.members.positions(MemberRecord::NAME, name.get().into());
+                let constants = named.filter(|at| self.members.at(*at).target.some().is_none());
+                constants.filter_map(|at| self.type_of_member(at)).collect()
+            }
+        };
+        types.into_iter().find(|id| self.types.at(id.index()).kind == TypeKind::Enum as u8)
     }
     /// The type that has the member at a place. Cost: a binary search.
     pub fn type_of_member(&self, place: usize) -> Option<TypeId> {

@@ -153,9 +153,10 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     };
     let mut found = vec![];
     let mut left = view.left(SectionName::Lines);
+    let mut units = Units::new(view, spec);
     for object in Scope::new(view, &spec.module).objects() {
         let is_asked = |f: FunctionRecord| name.is_some_and(|name| name.matches(view.string(f.name)));
-        by_unit(view, spec, object, &mut left, is_asked, |rows, copies| {
+        by_unit(view, &mut units, object, &mut left, is_asked, |rows, copies| {
             let declared: FxHashSet<_> = copies.iter().map(Copy::declared).collect();
             for row in rows {
                 if row.line == 0 || files.as_mut().is_some_and(|files| !files.contain(view, row.file)) {
@@ -327,23 +328,59 @@ impl Copy {
     }
 }
 
-/// Calls `each` with every unit of an object that can have rows of a spec: its rows in order of address, and the copies
+/// The units that can have rows of a spec.
+pub struct Units<'p> {
+    files: Option<Files<'p>>,
+    /// Those that have code of the functions, by object, if no file is asked for.
+    named: Option<FxHashMap<ObjectId, Vec<UnitId>>>,
+}
+
+impl<'p> Units<'p> {
+    /// Those of a spec. Cost: linear in the placements of the functions, unless it names a file.
+    pub fn new(view: &View<'_>, spec: &'p StatementSpec) -> Self {
+        let name = spec.function.as_ref().filter(|_| spec.file.is_none());
+        Self { files: spec.file.as_ref().map(Files::new), named: name.map(|name| units_of(view, name)) }
+    }
+    /// Those of an object. Cost: for a file, linear in the files of all its units.
+    fn of_object(&mut self, view: &View<'_>, object: ObjectId) -> Vec<UnitId> {
+        match (&mut self.files, &mut self.named) {
+            (Some(files), _) => files.units(view, object),
+            (None, Some(named)) => named.get(&object).cloned().unwrap_or_default(),
+            (None, None) => view.units_of(object).collect(),
+        }
+    }
+}
+
+/// The units that have code of functions of this name.
+fn units_of(view: &View<'_>, name: &Pattern) -> FxHashMap<ObjectId, Vec<UnitId>> {
+    let functions = functions::names(view, name).into_iter().flat_map(|n| view.functions_named(n));
+    let places = functions.flat_map(|f| view.places_of_function(FunctionId::new(f as u32)));
+    let mut units: FxHashMap<ObjectId, Vec<UnitId>> = FxHashMap::default();
+    for place in places {
+        units.entry(view.object_of_place(place)).or_default().push(view.unit_of_place(place));
+    }
+    for own in units.values_mut() {
+        own.sort_unstable();
+        own.dedup();
+    }
+    units
+}
+
+/// Calls `each` with every one of these units of an object: its rows in order of address, and the copies
 /// of the requested functions in the order of the debug information. Cost: linear in the rows and placements of these
 /// units; at most `left` rows are read.
-/// these units, but no more rows than are `left`.
 pub fn by_unit<'a>(
     view: &View<'a>,
-    spec: &StatementSpec,
+    units: &mut Units<'_>,
     object: ObjectId,
     left: &mut Left,
     mut is_asked: impl FnMut(FunctionRecord) -> bool,
     mut each: impl FnMut(&[Row], Vec<Copy>),
 ) {
-    let units = match (&spec.file, &spec.function) {
-        (Some(file), _) => Files::new(file).units(view, object),
-        (None, Some(name)) => units_of(view, name, object),
-        (None, None) => view.units_of(object).collect(),
-    };
+    let units = units.of_object(view, object);
+    if units.is_empty() {
+        return;
+    }
     let mut known: FxHashMap<FunctionId, bool> = FxHashMap::default();
     line_table::by_unit(view, object, &units, left, |unit, rows| {
         let mut copies = vec![];
@@ -358,16 +395,4 @@ pub fn by_unit<'a>(
         }
         each(rows, copies);
     });
-}
-
-/// The units that have code of functions of this name.
-fn units_of(view: &View<'_>, name: &Pattern, object: ObjectId) -> Vec<UnitId> {
-    let functions = functions::names(view, name).into_iter().flat_map(|n| view.functions_named(n));
-    let places = functions.flat_map(|f| view.places_of_function(FunctionId::new(f as u32)));
-    let within = view.places_of(object);
-    let own = places.filter(|p| within.contains(&p.index()));
-    let mut units: Vec<UnitId> = own.map(|p| view.unit_of_place(p)).collect();
-    units.sort_unstable();
-    units.dedup();
-    units
 }

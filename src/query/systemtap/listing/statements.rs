@@ -4,7 +4,7 @@ use super::probe_sites::{Each, Met, Probed, Seen};
 use crate::error::Result;
 use crate::query::index::functions::{self, Scope};
 use crate::query::index::line_table::{self, Files, Row};
-use crate::query::resolve::statement::{self, Copy, nearest_to};
+use crate::query::resolve::statement::{self, Copy, Units, nearest_to};
 use crate::query::resolve::within_statement;
 use crate::query::spec::{self, AddressKind, AddressSpec, Filter, StatementSpec};
 use crate::query::systemtap::probe_point;
@@ -23,6 +23,7 @@ impl<'a> Probed<'a> {
     pub(super) fn statements(&self, spec: &StatementSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let mut left = view.left(SectionName::Lines);
+        let mut units = Units::new(view, spec);
         for object in Scope::new(view, &spec.module).objects() {
             let mut points: FxHashMap<Printed, Vec<Seen>> = FxHashMap::default();
             let (mut entries, mut inlined) = (FxHashSet::default(), FxHashSet::default());
@@ -31,7 +32,7 @@ impl<'a> Probed<'a> {
                 files.as_mut().is_none_or(|files| files.contain(view, f.file))
                     && spec.function.as_ref().is_none_or(|name| name.matches(view.string(f.name)))
             };
-            statement::by_unit(view, spec, object, &mut left, is_asked, |rows, mut copies| {
+            statement::by_unit(view, &mut units, object, &mut left, is_asked, |rows, mut copies| {
                 // Copies whose entry was already seen are skipped (`alias_dupes`, `inline_dupes`).
                 copies.retain(|c| {
                     let entry = c.placed.record.entry;
