@@ -50,7 +50,8 @@
 //! tracepoints are put together when they are first asked for ([`Records`](crate::records::Records)). Strings have no order there.
 //! A question for one thing searches in the runs of each level, and keeps there what it found, for the kernels that are open
 //! above it (`found`, `open`), and where its searches ended, for those that are asked the same (`recent`); a walk over many
-//! makes them one table (`flat`), in which a search costs a tenth.
+//! makes them one table (`flat`), in which a search costs a tenth, of what is made already for the kernel before. Of tables of which
+//! much is asked for, all records are put side by side (`side_by_side`), and strings that are names are listed (`named`).
 //!
 //! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`]. Which
 //! names differ from the kernel before was found when a kernel was added: see [`changed`], and [`differing`] for what a history

@@ -214,7 +214,9 @@ pub fn only_inlined(view: &View<'_>, spec: &Spec) -> Option<(String, usize)> {
 
 /// Explains an unknown function name.
 pub fn no_function(view: &View<'_>, name: &str) -> String {
-    let without_modules = view.meta().is_ok_and(|m| m.without_modules);
+    // An index that has a module is not without; to decode what it says of each takes longer than to find a function.
+    let has_modules = view.object_ids().nth(1).is_some();
+    let without_modules = !has_modules && view.meta().is_ok_and(|m| m.without_modules);
     let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
     format!("no function {name}{scope}")
 }

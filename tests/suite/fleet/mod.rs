@@ -2,6 +2,7 @@
 mod added;
 mod asked;
 mod told;
+mod walked;
 
 #[cfg(target_arch = "x86_64")]
 use crate::answers::tracepoints;
