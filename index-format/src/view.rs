@@ -8,7 +8,7 @@ use crate::order::ByteOrder;
 use crate::record::*;
 use crate::records::Records;
 use crate::store::record::OptionRecord;
-use crate::store::{BLOBS, Kernel};
+use crate::store::{BLOBS, Kernel, Part};
 use crate::strings::{Coded, Decoded, Strings};
 use crate::table::Table;
 use crate::tapset::{self, SourcesMeta, Tapset};
@@ -247,7 +247,17 @@ impl<'a> View<'a> {
             Some(store) => store.chain().iter().map(|segment| segment.bytes.len()).sum(),
         }
     }
-    /// The sections' names and lengths.
+    /// What the index consists of, or what a kernel of a store adds to it: names and lengths in bytes.
+    pub fn part_sizes(&self) -> Vec<(&'static str, u64)> {
+        match self.store {
+            None => self.section_sizes().map(|(name, size)| (name.text(), size)).collect(),
+            Some(store) => {
+                let size = |part: &Part| (part.text(), store.own().entry(*part).length.get().into());
+                Part::ALL.iter().map(size).collect()
+            }
+        }
+    }
+    /// The sections' names and lengths; none of a store.
     pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {
         SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
     }

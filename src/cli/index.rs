@@ -170,7 +170,8 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
         });
         let differences = || btf_vs_dwarf::differences(view).filter(|_| args.btf);
         let text = |id| String::from_utf8_lossy(view.string(id)).into_owned();
-        let size: u64 = view.section_sizes().map(|s| s.1).sum();
+        let sizes = view.part_sizes();
+        let size: u64 = sizes.iter().map(|s| s.1).sum();
         let object = user_object::path(view).map(|path| String::from_utf8_lossy(path).into_owned());
         let written = (|| {
             if config.json {
@@ -186,10 +187,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                     written_by: &meta.written_by,
                     rests_on: provenance::of_index(view).name(),
                     counts: counts.iter().map(|(what, n)| (what.replace(' ', "_"), *n)).collect(),
-                    sections: view
-                        .section_sizes()
-                        .map(|(name, size)| (name.text().to_owned(), size))
-                        .collect(),
+                    sections: sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect(),
                     size,
                     code: provenance::is_of_memory(view).then_some("memory"),
                     process: object.as_deref(),
@@ -228,9 +226,10 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             for (what, n) in told.into_iter().filter(|(what, _)| !what.is_empty()) {
                 writeln!(out, "  {n:>10}  {what}")?;
             }
-            writeln!(out, "  {:>10.1}  MB, of which", size as f64 / 1e6)?;
-            for (name, size) in view.section_sizes() {
-                writeln!(out, "  {:>10.1}  {}", size as f64 / 1e6, name.text())?;
+            let of_store = if view.store().is_some() { " beside what others of the store have" } else { "" };
+            writeln!(out, "  {:>10.1}  MB{of_store}, of which", size as f64 / 1e6)?;
+            for (name, size) in &sizes {
+                writeln!(out, "  {:>10.1}  {name}", *size as f64 / 1e6)?;
             }
             for skipped in &meta.skipped {
                 writeln!(out, "  skipped: {}: {} ({} times)", skipped.path, skipped.message, skipped.count)?;

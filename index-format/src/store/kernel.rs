@@ -6,6 +6,7 @@ use super::line_runs::Lines;
 use super::named::Ranks;
 use super::open::{BySegment, Open};
 use super::patch::{self, Patch};
+use super::patched::Patched;
 use super::recent::Searches;
 use super::record::*;
 use super::runs::{Hint, Hints};
@@ -46,6 +47,7 @@ pub struct Kernel<'a> {
     levels: Arc<Levels<'a>>,
     lines: Lines<'a>,
     assembled: Assembled,
+    patched: Patched,
     searches: Searches,
     pub(super) tables: SideBySide,
     pub(super) ranks: Later<Ranks>,
@@ -107,6 +109,7 @@ impl<'a> Kernel<'a> {
                 .iter()
                 .flat_map(|part| open.iter().map(|segment| segment.entry(*part).first.get()))
                 .collect(),
+            patched: Patched::of(&open),
             chain: open,
             release: None,
             assembled: Assembled::default(),
@@ -181,7 +184,7 @@ impl<'a> Kernel<'a> {
     fn as_stored(&self, part: Part, number: u32) -> (&'a [u8], bool) {
         let (segment, _, at) = self.segment(part, number);
         let bytes = segment.part(part).get(at as usize..).unwrap_or_default();
-        (bytes, segment.is_patch(part, number))
+        (bytes, self.patched.has(&self.chain, segment, part, number))
     }
     /// What a patch makes. Bytes that it starts from have a smaller number, and may come from a patch too.
     #[cold]

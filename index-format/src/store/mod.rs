@@ -74,6 +74,7 @@ mod named;
 pub mod numbered;
 mod open;
 pub mod patch;
+mod patched;
 pub mod paths;
 mod recent;
 pub mod record;

@@ -1,0 +1,45 @@
+//! Which details of placements are patches: for walks, one list of all segments, in which a search costs a tenth.
+use super::flat::{FEW, Spread};
+use super::later::Later;
+use super::record::PatchedRecord;
+use super::runs::Run;
+use super::segment::{Part, Segment};
+use crate::table::Table;
+
+/// The patches among the details of placements of a chain.
+pub struct Patched(Later<Spread>);
+
+/// A search among the patches of a segment takes the time of listing so many.
+const WORTH: u32 = 10;
+
+impl Patched {
+    /// Not listed yet.
+    pub fn of(chain: &[Segment<'_>]) -> Self {
+        let all: u32 =
+            chain.iter().map(|s| s.entry(Part::Patched).records.get()).fold(0, u32::saturating_add);
+        Self(Later::after(FEW.saturating_add(all / WORTH)))
+    }
+    /// Whether the bytes at this number, which are of this segment, are a patch.
+    #[inline]
+    pub fn has(&self, chain: &[Segment<'_>], segment: &Segment<'_>, part: Part, number: u32) -> bool {
+        if segment.entry(Part::Patched).records.get() == 0 {
+            return false;
+        }
+        match Some(&self.0).filter(|_| part == Part::PlaceDetails).and_then(|all| all.get(|| list(chain))) {
+            Some(all) => all.find(number).is_some(),
+            None => segment.is_patch(part, number),
+        }
+    }
+}
+
+fn list(chain: &[Segment<'_>]) -> Spread {
+    let mut runs = vec![];
+    for segment in chain {
+        let all: Table<'_, PatchedRecord> = segment.rows(Part::Patched);
+        let own = all.iter().filter(|patched| patched.part.get() == Part::PlaceDetails as u32);
+        runs.extend(own.map(|patched| Run { from: patched.number.get(), to: 0, length: 1 }));
+    }
+    // Those of forged segments may not be sorted.
+    runs.sort_by_key(|run| run.from);
+    Spread::new(runs)
+}
