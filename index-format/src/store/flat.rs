@@ -60,9 +60,9 @@ pub fn find(runs: &[Run], number: u32) -> Option<(u32, Run)> {
 /// `first` on. A number that leads nowhere, as in a damaged segment, is left out.
 pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
     // No number is led to twice, but in a forged segment.
-    let most = upper.len() + lower.len();
-    let (mut builder, mut next) = (Builder::with_capacity(most), 0);
-    for run in upper.iter() {
+    let (upper, most) = (upper.iter(), upper.len() + lower.len());
+    let (mut builder, mut next) = (Builder::with_capacity(upper.size_hint().0 + lower.len()), 0);
+    for run in upper {
         builder.skip_to(run.from);
         if let Some(new) = run.to.checked_sub(NEW) {
             builder.extend(new.wrapping_add(first), run.length);

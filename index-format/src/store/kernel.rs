@@ -302,6 +302,10 @@ impl<'a> Kernel<'a> {
         hints.pcs = near.pcs.get();
         record
     }
+    /// How many rows of a part all segments have together: a kernel has each once at most.
+    pub(super) fn rows(&self, part: Part) -> u64 {
+        self.chain.iter().map(|segment| u64::from(segment.entry(part).records.get())).sum()
+    }
     /// Where an object's part of a space starts, given the shared number. Cost: a search for each once.
     #[cold]
     #[inline(never)]
@@ -315,7 +319,11 @@ impl<'a> Kernel<'a> {
             let (_, row) = self.stored::<ObjectRecord>(object.get(), &mut Hint::default())?;
             Some(self.number(space, first(&row).get()))
         };
-        *self.starts[space as usize].get(object.get(), self.length(Space::Objects), start)?
+        let length = self.length(Space::Objects);
+        if u64::from(length) > self.rows(Part::Objects) {
+            return start();
+        }
+        *self.starts[space as usize].get(object.get(), length, start)?
     }
     /// The object that a placement belongs to. Cost: a binary search.
     #[cold]

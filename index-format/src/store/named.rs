@@ -25,7 +25,8 @@ impl Ranks {
         Later::after(FEW)
     }
     fn of(kernel: &Kernel<'_>) -> Self {
-        let mut ranks = vec![NONE; kernel.end(Part::Strings) as usize];
+        let strings = kernel.strings().map(|(strings, _)| strings.len() as usize).sum();
+        let mut ranks = vec![NONE; strings];
         // The last row only ends the one before it.
         let names = kernel.length(Space::Names).saturating_sub(1);
         for (rank, (_, name)) in (0..names).zip(kernel.all_stored::<NameRecord>()) {

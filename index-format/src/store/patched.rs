@@ -11,13 +11,16 @@ pub struct Patched(Later<Spread>);
 
 /// A search among the patches of a segment takes the time of listing so many.
 const WORTH: u32 = 10;
+/// The most patches that are listed. What a kernel has is a tenth of it; only a damaged segment has more.
+const MOST: u32 = 1 << 22;
 
 impl Patched {
     /// Not listed yet.
     pub fn of(chain: &[Segment<'_>]) -> Self {
         let all: u32 =
             chain.iter().map(|s| s.entry(Part::Patched).records.get()).fold(0, u32::saturating_add);
-        Self(Later::after(FEW.saturating_add(all / WORTH)))
+        let is_usual = all <= MOST;
+        Self(Later::after(if is_usual { FEW.saturating_add(all / WORTH) } else { u32::MAX }))
     }
     /// Whether the bytes at this number, which are of this segment, are a patch.
     #[inline]

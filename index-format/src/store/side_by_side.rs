@@ -10,6 +10,8 @@ pub struct SideBySide(Vec<Later<Box<[u8]>>>);
 
 /// How many records of a table are searched for in the time of reading so many one after another.
 const WORTH: u32 = 4;
+/// The most bytes of a table that is put side by side. What a kernel has is a tenth of it; only a damaged segment has more.
+const MOST: usize = 256 << 20;
 
 impl SideBySide {
     /// No table yet, given the number of records of each.
@@ -35,12 +37,11 @@ impl Kernel<'_> {
     /// All records of a table; none if one is missing, as in a damaged segment.
     fn put_side_by_side<R: Shared>(&self) -> Box<[u8]> {
         let (length, mut hints) = (self.length(R::SPACE), Hints::default());
-        // A kernel has a row once.
-        let rows: u64 = self.chain().iter().map(|s| u64::from(s.entry(R::PART).records.get())).sum();
-        if u64::from(length) > rows {
+        let all = length as usize * size_of::<R>();
+        if u64::from(length) > self.rows(R::PART) || all > MOST {
             return Box::default();
         }
-        let mut bytes = Vec::with_capacity(length as usize * size_of::<R>());
+        let mut bytes = Vec::with_capacity(all);
         for at in 0..length {
             let Some(record) = self.searched::<R>(at, &mut hints) else { return Box::default() };
             bytes.extend_from_slice(record.as_bytes());
