@@ -178,9 +178,8 @@ impl<'a, R: Record> Table<'a, R> {
             end: self.len(),
         }
     }
-    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending; of a store's records, with this
-    /// shared number. Cost: a look at
-    /// the base and width of each block, and at the rows of those that may have it.
+    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending; of a store's records,
+    /// with this shared number. Cost: a look at the base and width of each block, and at the rows of those that may have it.
     pub fn positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
         let (first, end) = (self.first as usize, self.first as usize + self.len());
         // One of the two is empty.
