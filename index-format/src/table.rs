@@ -42,16 +42,30 @@ pub(crate) const COLUMNS: usize = 24;
 pub trait Rows<R>: Sync {
     /// The record of this position. The hints are those of the position before, if there was one.
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R>;
-    /// As [`row`](Self::row), but for fields that refer to something: they are as they are stored.
-    fn facts(&self, at: u32) -> Option<R>;
+    /// The packed row of this position.
+    fn packed(&self, at: u32) -> Option<Piece<'_>>;
     /// As [`row`](Self::row), for a search: only what the table is sorted by is as in the kernel.
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R>;
     /// Starts a search in a part that is not empty; nothing if others are not told of it.
     fn start_of_search(&self, part: Range<u32>) -> Option<Search>;
     /// Ends it: this is the last position before what was searched for, or the first of the part.
     fn end_of_search(&self, search: Search, last: u32, hints: &mut Hints);
-    /// The positions in a part whose records have this number in a column as they are stored; ascending.
-    fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32>;
+    /// The packed rows in which the records of a part are, and perhaps others.
+    fn pieces(&self, part: Range<u32>) -> Vec<Piece<'_>>;
+    /// The position of a shared row.
+    fn position(&self, row: u32) -> Option<u32>;
+}
+
+/// Rows of a packed table, one after another.
+pub struct Piece<'a> {
+    /// The table, and the number of its records.
+    pub table: (&'a [u8], u32),
+    /// The positions of the rows there.
+    pub rows: Range<u32>,
+    /// The shared number of the first one.
+    pub shared: u32,
+    /// Its position among the records, if the others follow it there.
+    pub own: Option<u32>,
 }
 
 /// A search among the records of one kernel, of which others may have been asked the same.
@@ -128,9 +142,13 @@ impl<'a, R: Record> Table<'a, R> {
     #[inline]
     pub fn facts(&self, at: usize) -> Option<R> {
         match self.shared {
-            Some(rows) if at < self.len() => rows.facts(self.first + at as u32),
+            Some(rows) if at < self.len() => Self::of_piece(&rows.packed(self.first + at as u32)?).first(),
             _ => self.get(at),
         }
+    }
+    fn of_piece(piece: &Piece<'a>) -> Self {
+        let table = Self::open(piece.table.0, piece.table.1).unwrap_or_default();
+        table.part(piece.rows.start as usize..piece.rows.end as usize)
     }
     /// A record by its position, or zeros if there is none.
     #[inline(always)]
@@ -181,19 +199,39 @@ impl<'a, R: Record> Table<'a, R> {
     /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending; of a store's records,
     /// with this shared number. Cost: a look at the base and width of each block, and at the rows of those that may have it.
     pub fn positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
-        let (first, end) = (self.first as usize, self.first as usize + self.len());
+        let first = self.first as usize;
         // One of the two is empty.
+        let elsewhere = self.shared.map(|rows| self.shared_positions(rows, column, number));
+        let packed = self.packed_positions(column, number);
+        packed.chain(elsewhere.into_iter().flatten().map(move |at| at as usize - first))
+    }
+    fn packed_positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
+        let (first, end) = (self.first as usize, self.first as usize + self.len());
         let packed = if self.shared.is_some() { 0..0 } else { first / BLOCK..end.div_ceil(BLOCK) };
-        let elsewhere = self.shared.map(|rows| rows.positions(first as u32..end as u32, column, number));
         let holding = packed.filter_map(move |block| {
             let column = Block::<R>::find(self.bytes, block)?.column(column);
             Some((block * BLOCK, column, column.beyond(number)?))
         });
-        let found = holding.flat_map(move |(start, column, wanted)| {
+        holding.flat_map(move |(start, column, wanted)| {
             let rows = start.max(first)..(start + BLOCK).min(end);
             rows.filter(move |at| column.number(at - start) == wanted).map(move |at| at - first)
-        });
-        found.chain(elsewhere.into_iter().flatten().map(move |at| at as usize - first))
+        })
+    }
+    #[cold]
+    fn shared_positions(self, rows: &dyn Rows<R>, column: usize, number: u64) -> Vec<u32> {
+        let all = self.first..self.first + self.len;
+        let mut found = vec![];
+        for piece in rows.pieces(all.clone()) {
+            for within in Table::<R>::of_piece(&piece).packed_positions(column, number) {
+                let own = match piece.own {
+                    Some(own) => Some(own + within as u32),
+                    None => rows.position(piece.shared.wrapping_add(within as u32)),
+                };
+                found.extend(own.filter(|own| all.contains(own)));
+            }
+        }
+        found.sort_unstable();
+        found
     }
     /// The number of records up to the first one that does not satisfy this; those that do must come first. Cost: a
     /// binary search, which decodes of each record what is asked of it.

@@ -22,7 +22,7 @@ use crate::record::*;
 use crate::records::{KeptRows, Records};
 use crate::store::moved::Moved;
 use crate::strings::{Coded, Decoded, Strings};
-use crate::table::{Rows, Search, Table};
+use crate::table::{Piece, Rows, Search, Table};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -290,7 +290,7 @@ impl<'a> Kernel<'a> {
         Records::of_rows(self, self.length(R::SPACE))
     }
     /// A record that is not [beside](Self::beside) others.
-    #[inline]
+    #[inline(never)]
     pub(super) fn searched<R: Shared>(&self, at: u32, hints: &mut Hints) -> Option<R> {
         let (_, stored) = self.stored::<R>(at, &mut hints.rows)?;
         Some(self.near(hints, |near| stored.translate(near)))
@@ -301,6 +301,34 @@ impl<'a> Kernel<'a> {
         let record = translated(&near);
         hints.pcs = near.pcs.get();
         record
+    }
+    fn piece(&self, part: Part, row: u32, length: u32, own: Option<u32>) -> Piece<'_> {
+        let (segment, entry, at) = self.segment(part, row);
+        let table = (segment.part(part), entry.records.get());
+        Piece { table, rows: at..at.saturating_add(length), shared: row, own }
+    }
+    /// The rows in which those of a part of a table are: of most of a table those of all segments, of which few lead back.
+    fn pieces_of(&self, space: Space, part: Part, own: Range<u32>) -> Vec<Piece<'_>> {
+        let piece = |row, length, own| self.piece(part, row, length, own);
+        if space.is_referred_to() && own.len() as u32 > self.length(space) / 2 {
+            let entries = self.chain.iter().map(|segment| segment.entry(part));
+            let entries = entries.filter(|entry| entry.records.get() > 0);
+            return entries.map(|entry| piece(entry.first.get(), entry.records.get(), None)).collect();
+        }
+        let (mut pieces, mut hint, mut at) = (vec![], Hint::default(), own.start);
+        while at < own.end {
+            let Some(row) = self.levels.there(space, at, &mut hint) else { break };
+            let run = hint.get(at).map_or(1, |(_, left)| left);
+            // A run may lie in several segments.
+            let (_, entry, position) = self.segment(part, row);
+            let length = entry.records.get().saturating_sub(position).min(run).min(own.end - at);
+            if length == 0 {
+                break;
+            }
+            pieces.push(piece(row, length, Some(at)));
+            at += length;
+        }
+        pieces
     }
     /// How many rows of a part all segments have together: a kernel has each once at most.
     pub(super) fn rows(&self, part: Part) -> u64 {
@@ -511,9 +539,9 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
     fn row(&self, at: u32, hints: &mut Hints) -> Option<R> {
         self.beside(at, hints).or_else(|| self.searched(at, hints))
     }
-    fn facts(&self, at: u32) -> Option<R> {
-        let stored = || Some(self.stored::<R>(at, &mut Hint::default())?.1);
-        self.beside(at, &Hints::default()).or_else(stored)
+    fn packed(&self, at: u32) -> Option<Piece<'_>> {
+        let row = self.levels.there(R::SPACE, at, &mut Hint::default())?;
+        Some(self.piece(R::PART, row, 1, Some(at)))
     }
     fn key(&self, at: u32, hints: &mut Hints) -> Option<R> {
         if let Some(record) = self.beside(at, hints) {
@@ -533,35 +561,11 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
             self.searches.end(R::SPACE, search.number, row, distance);
         }
     }
-    fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32> {
-        // Of most of a table, what is found in all segments leads back to few.
-        if R::SPACE.is_referred_to() && part.len() as u32 > self.length(R::SPACE) / 2 {
-            let mut found: Vec<u32> = vec![];
-            for segment in &self.chain {
-                let first = segment.entry(R::PART).first.get();
-                let rows = segment.rows::<R>(R::PART).positions(column, number);
-                let own = rows.filter_map(|at| self.levels.back(R::SPACE, first.wrapping_add(at as u32)));
-                found.extend(own.filter(|own| part.contains(own)));
-            }
-            found.sort_unstable();
-            return found;
-        }
-        let (mut found, mut hint) = (vec![], Hint::default());
-        let mut own = part.start;
-        while own < part.end {
-            let Some(row) = self.levels.there(R::SPACE, own, &mut hint) else { break };
-            let run = hint.get(own).map_or(1, |(_, left)| left);
-            // A run may lie in several segments.
-            let (segment, entry, at) = self.segment(R::PART, row);
-            let left = entry.records.get().saturating_sub(at).min(run).min(part.end - own);
-            if left == 0 {
-                break;
-            }
-            let rows = segment.rows::<R>(R::PART).part(at as usize..(at + left) as usize);
-            found.extend(rows.positions(column, number).map(|at| own + at as u32));
-            own += left;
-        }
-        found
+    fn pieces(&self, part: Range<u32>) -> Vec<Piece<'_>> {
+        self.pieces_of(R::SPACE, R::PART, part)
+    }
+    fn position(&self, row: u32) -> Option<u32> {
+        self.levels.back(R::SPACE, row)
     }
 }
 

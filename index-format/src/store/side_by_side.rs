@@ -27,14 +27,14 @@ impl Kernel<'_> {
         let table = &self.tables.0[R::SPACE as usize];
         let bytes = match table.made() {
             Some(bytes) => bytes,
-            // What follows the record before it is not searched for.
-            None if hints.rows.get(at).is_some() => return None,
-            None => table.get(|| self.put_side_by_side::<R>())?,
+            None => becoming(table, at, hints, &|| self.put_side_by_side::<R>())?,
         };
         let start = at as usize * size_of::<R>();
         R::read_from_bytes(bytes.get(start..start + size_of::<R>())?).ok()
     }
     /// All records of a table; none if one is missing, as in a damaged segment.
+    #[cold]
+    #[inline(never)]
     fn put_side_by_side<R: Shared>(&self) -> Box<[u8]> {
         let (length, mut hints) = (self.length(R::SPACE), Hints::default());
         let all = length as usize * size_of::<R>();
@@ -48,4 +48,17 @@ impl Kernel<'_> {
         }
         bytes.into()
     }
+}
+
+/// A table that is side by side from this search on. The same code for all records.
+#[inline(never)]
+fn becoming<'t>(
+    table: &'t Later<Box<[u8]>>,
+    at: u32,
+    hints: &Hints,
+    put: &dyn Fn() -> Box<[u8]>,
+) -> Option<&'t [u8]> {
+    // What follows the record before it is not searched for.
+    let is_searched_for = hints.rows.get(at).is_none();
+    is_searched_for.then(|| table.get(put).map(|bytes| &**bytes))?
 }
