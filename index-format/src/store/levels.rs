@@ -194,12 +194,7 @@ impl<'a> Levels<'a> {
     pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
         let own = self.own.runs(space);
         let Some(below) = self.below(space) else { return own.iter().collect() };
-        // What two kernels need is made once.
-        let shared = below.flat[space as usize].0.if_asked(|| Spread::new(below.flat_there(space)));
-        let lower = match shared {
-            Some(made) => Cow::Borrowed(made.runs()),
-            None => Cow::Owned(below.flat_there(space)),
-        };
+        let lower = runs_below(&below.flat[space as usize].0, || below.flat_there(space));
         flat::compose(own, &lower, self.own.first[space as usize])
     }
     /// The runs from shared numbers to the kernel's. Cost: as for [`flat_there`](Self::flat_there).
@@ -207,12 +202,16 @@ impl<'a> Levels<'a> {
         let Source::Shifted(_) = space.source() else { return inverse(&self.flat_there(space)) };
         let own = self.own.runs(space).iter();
         let Some(below) = self.below(space) else { return own.collect() };
-        let shared = below.flat[space as usize].1.if_asked(|| Spread::new(below.flat_back(space)));
-        let lower = match shared {
-            Some(made) => Cow::Borrowed(made.runs()),
-            None => Cow::Owned(below.flat_back(space)),
-        };
+        let lower = runs_below(&below.flat[space as usize].1, || below.flat_back(space));
         shift::compose(own, &lower, self.own.first[space as usize])
+    }
+}
+
+/// The runs of the kernel before: what two kernels need is made once.
+fn runs_below(flat: &Flat, make: impl Fn() -> Vec<Run>) -> Cow<'_, [Run]> {
+    match flat.if_asked(|| Spread::new(make())) {
+        Some(made) => Cow::Borrowed(made.runs()),
+        None => Cow::Owned(make()),
     }
 }
 

@@ -76,6 +76,7 @@ mod open;
 pub mod patch;
 mod patched;
 pub mod paths;
+mod pieces;
 mod recent;
 pub mod record;
 pub mod runs;

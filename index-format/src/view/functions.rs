@@ -141,19 +141,23 @@ impl<'a> View<'a> {
     }
     /// The first enumeration that has a constant of this name. Cost: a look at the names of all members.
     pub fn enumeration_with(&self, name: StrId) -> Option<TypeId> {
-        let types = match self.store {
-            Some(store) => store.types_with_constant(name),
+        let constants = match self.store {
+            Some(store) => store.constants(name),
             None => {
                 let named = self.members.positions(MemberRecord::NAME, name.get().into());
                 let constants = named.filter(|at| self.members.at(*at).target.some().is_none());
-                constants.filter_map(|at| self.type_of_member(at)).collect()
+                constants.map(|at| at as u32).collect()
             }
         };
-        types.into_iter().find(|id| self.types.at(id.index()).kind == TypeKind::Enum as u8)
+        let mut types = constants.into_iter().filter_map(|place| self.type_of_member(place));
+        types.find(|id| self.types.at(id.index()).kind == TypeKind::Enum as u8)
     }
     /// The type that has the member at a place. Cost: a binary search.
-    pub fn type_of_member(&self, place: usize) -> Option<TypeId> {
-        let after = self.types.partition_point(|t| t.first_member.get() as usize <= place);
+    pub fn type_of_member(&self, place: u32) -> Option<TypeId> {
+        if let Some(store) = self.store {
+            return store.type_of_member(place);
+        }
+        let after = self.types.partition_point(|t| t.first_member.get() <= place);
         Some(TypeId::new(after.checked_sub(1)? as u32))
     }
     /// The members at these [places](Self::places_of_members).

@@ -7,30 +7,25 @@ pub mod btf_vs_dwarf;
 mod functions;
 mod matching;
 mod overview;
+mod side;
 mod struct_members;
 mod touched;
 mod tracepoints;
 mod types;
 
-use super::index::functions::Scope;
 use super::index::provenance::{self, Provenance};
 use super::resolve::tracepoint;
-use super::spec::ModuleScope;
-use super::types::c_declaration::declare;
 use super::types::lookup;
-use super::verdict::Judge;
 use crate::error::Result;
 use crate::pattern::Pattern;
 use overview::Overview;
 use probeidx_format::View;
-use probeidx_format::id::{ObjectId, StrId, TypeId};
+use probeidx_format::id::StrId;
 use probeidx_format::store::changed::Changed;
 use probeidx_format::store::differing;
-use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use side::{Side, Spelled, Spelling};
 use std::convert::Infallible;
 use std::ops::Range;
-use std::rc::Rc;
 use touched::Touched;
 
 /// A difference between two kernels.
@@ -427,10 +422,11 @@ impl<'a, 'p> Both<'a, 'p> {
         tell: &mut impl FnMut(Difference<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let spelled = Spelled::default();
-        let [before, after] = [0, 1].map(|number| Side {
-            is_strict: self.is_strict,
-            overview: self.overviews.as_ref().map(|overviews| &overviews[number]),
-            ..Side::new(self.views[number], self.with_modules, self.is_whole, &spelled)
+        let [before, after] = [0, 1].map(|number| {
+            let mut side = Side::new(self.views[number], self.with_modules, self.is_whole, &spelled);
+            side.is_strict = self.is_strict;
+            side.overview = self.overviews.as_ref().map(|overviews| &overviews[number]);
+            side
         });
         let (before, after, asked) = (&before, &after, self.asked);
         match part {
@@ -454,78 +450,5 @@ impl<'a, 'p> Both<'a, 'p> {
             Ok(())
         });
         found
-    }
-}
-
-/// One of the two kernels.
-struct Side<'a, 's> {
-    view: &'a View<'a>,
-    judge: Judge<'a, 'static>,
-    /// The objects that are compared.
-    scope: Scope,
-    /// Whether both indexes are based on debug information. Otherwise, one of them lacks inlined copies and files.
-    is_whole: bool,
-    /// See [`Both`].
-    is_strict: bool,
-    /// Of all its functions, if most are compared.
-    overview: Option<&'s Overview>,
-    spelled: &'s Spelled,
-    /// Of the types that were asked for.
-    types: RefCell<FxHashMap<TypeId, Spelling>>,
-}
-
-/// The spellings of types in both kernels; equal ones have the same number.
-#[derive(Default)]
-struct Spelled {
-    numbers: RefCell<FxHashMap<Rc<str>, u32>>,
-    texts: RefCell<Vec<Rc<str>>>,
-}
-
-/// The number of a spelling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spelling(u32);
-
-impl<'a, 's> Side<'a, 's> {
-    fn new(view: &'a View<'a>, with_modules: bool, is_whole: bool, spelled: &'s Spelled) -> Self {
-        let scope = Scope::new(view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
-        Self {
-            view,
-            judge: Judge::new(view),
-            scope,
-            is_whole,
-            is_strict: false,
-            overview: None,
-            spelled,
-            types: RefCell::default(),
-        }
-    }
-    /// The spelling of a type, as in a cast. Cost: writes it the first time.
-    fn spelling(&self, type_id: Option<TypeId>) -> Spelling {
-        let spelled = || Spelling(self.spelled.number(&declare(self.view, type_id, "")));
-        match type_id {
-            Some(id) => *self.types.borrow_mut().entry(id).or_insert_with(spelled),
-            None => spelled(),
-        }
-    }
-    fn text(&self, spelling: Spelling) -> String {
-        self.spelled.texts.borrow()[spelling.0 as usize].to_string()
-    }
-    fn module(&self, object: ObjectId) -> Option<&'a [u8]> {
-        let name = self.view.string(self.view.objects.get(object.index())?.name);
-        (!name.is_empty()).then_some(name)
-    }
-}
-
-impl Spelled {
-    fn number(&self, text: &str) -> u32 {
-        if let Some(number) = self.numbers.borrow().get(text) {
-            return *number;
-        }
-        let text: Rc<str> = text.into();
-        let mut texts = self.texts.borrow_mut();
-        texts.push(Rc::clone(&text));
-        let number = texts.len() as u32 - 1;
-        self.numbers.borrow_mut().insert(text, number);
-        number
     }
 }

@@ -88,7 +88,7 @@ impl Overview {
     /// Counts the placements of all declarations. Cost: linear in placements and functions.
     pub fn count(side: &Side<'_, '_>) -> Self {
         let view = side.view;
-        let firsts = firsts(side);
+        let firsts = functions::firsts(view);
         let mut tallies = vec![Tally::EMPTY; firsts.len()];
         let Range { start, end } = side.scope.places();
         let places = view.places.part(start as usize..end as usize);
@@ -133,17 +133,4 @@ impl Overview {
     pub fn tally(&self, declaration: &Declaration) -> Tally {
         self.tallies.get(declaration.ids().start as usize).copied().unwrap_or(Tally::EMPTY)
     }
-}
-
-/// By function: the first one of the same declaration.
-fn firsts(side: &Side<'_, '_>) -> Vec<u32> {
-    let (mut first, mut last) = (0, None);
-    let declared = side.view.functions.iter().map(|f| (f.name, f.file, f.line.get()));
-    let of = (0..).zip(declared).map(|(at, declared)| {
-        if last != Some(declared) {
-            (first, last) = (at, Some(declared));
-        }
-        first
-    });
-    of.collect()
 }

@@ -1,6 +1,6 @@
 //! Compares tracepoints by name and system: parameters, events, and the fields of event records.
 use super::struct_members::{self, Item};
-use super::{Asked, Change, Difference, Home, Side, Spelling, State, Subject, What};
+use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::resolve::tracepoint::{self, Tracepoint};
 use crate::query::spec::TraceSpec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Tracepoint<'_>; 2]) -> Vec<Cha
         struct_members::compare(What::Parameter, sides, &before, &after, &mut changes);
     }
     let [before, after] = [at(0), at(1)].map(|(side, t)| {
-        let number = |text| Spelling(side.spelled.number(&String::from_utf8_lossy(side.view.string(text))));
+        let number = |text| side.spelled_as(&String::from_utf8_lossy(side.view.string(text)));
         let fields = t.fields()?.iter().map(|field| Item {
             name: side.view.string(field.name),
             at: field.offset.get().into(),

@@ -189,6 +189,19 @@ impl Iterator for Declarations<'_> {
     }
 }
 
+/// By function: the first one of its declaration. Cost: linear in all functions.
+pub fn firsts(view: &View<'_>) -> Vec<u32> {
+    let (mut first, mut last) = (0, None);
+    let declared = view.functions.iter().map(|f| (f.name, f.file, f.line.get()));
+    let of = (0..).zip(declared).map(|(at, declared)| {
+        if last != Some(declared) {
+            (first, last) = (at, Some(declared));
+        }
+        first
+    });
+    of.collect()
+}
+
 /// The name and line of the functions declared in a file. Cost: linear in all functions.
 pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
     let functions = view.functions.owners();

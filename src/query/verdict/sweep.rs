@@ -98,7 +98,7 @@ impl Sweep {
             verdicts: vec![],
             ambiguous: vec![Uniqueness::default()],
         };
-        let declarations = declarations(view);
+        let declarations = functions::firsts(view);
         let mut entries = vec![];
         for object in view.object_ids() {
             if view.is_user(object) || symbols::has_names_only(view, object) {
@@ -196,19 +196,6 @@ impl Sweep {
             }
         }
     }
-}
-
-/// For each function, a number that those of the same declaration have: they differ only in their variables, and follow each other.
-fn declarations(view: &View<'_>) -> Vec<u32> {
-    let mut numbers = Vec::with_capacity(view.functions.len());
-    let (mut number, mut last) = (0, None);
-    for function in view.functions {
-        let declared = Some((function.name, function.file, function.line.get()));
-        number += u32::from(declared != last);
-        last = declared;
-        numbers.push(number);
-    }
-    numbers
 }
 
 /// Appends the placements of an object that have an address, in their order.

@@ -156,7 +156,7 @@ fn owners(both: &Both<'_>, ids: &Common, members: &Common, which: Which, known: 
     ids.only(which).flatten().for_each(|at| explain(at, true));
     ids.breaks(which).for_each(|at| explain(at, false));
     explained.sort_unstable_by_key(|range| range.start);
-    let types = both.view(which).types;
+    let view = both.view(which);
     let mut found = vec![];
     let (mut next, mut end) = (0, 0);
     for at in members.breaks(which) {
@@ -165,9 +165,8 @@ fn owners(both: &Both<'_>, ids: &Common, members: &Common, which: Which, known: 
             next += 1;
         }
         if at >= end {
-            let owner = |at: u32| types.partition_point(|t| t.first_member.get() <= at).checked_sub(1);
-            found.extend(owner(at).map(|owner| owner as u32));
-            found.extend(at.checked_sub(1).and_then(owner).map(|owner| owner as u32));
+            found.extend(view.type_of_member(at).map(TypeId::get));
+            found.extend(at.checked_sub(1).and_then(|at| view.type_of_member(at)).map(TypeId::get));
         }
     }
     found
@@ -199,7 +198,7 @@ fn containing<'a>(both: &Both<'a>, mut changed: FxHashSet<u32>, names: &mut Name
 fn aggregate_with<'a>(both: &Both<'a>, which: Which, row: u32, names: &mut Names<'a>) -> Option<u32> {
     let (view, levels) = (both.view(which), both.kernel(which).levels());
     let own = levels.back(Space::Members, row)?;
-    let owner = view.type_of_member(own as usize)?;
+    let owner = view.type_of_member(own)?;
     lookup::kind(view, owner).filter(|kind| kind.is_aggregate())?;
     names.push(view.string(view.types.at(owner.index()).name));
     levels.there(Space::TypeIds, owner.get(), &mut Hint::default())

@@ -21,15 +21,15 @@ pub fn changed(both: &Both<'_>, types: &mut Marked, functions: &mut Marked) {
             Which::Old => old,
             Which::New => new,
         }));
-        let owner = |at: u32| view.types.partition_point(|t| t.first_member.get() <= at).checked_sub(1);
+        let owner = |at: u32| view.type_of_member(at).map(TypeId::get);
         for range in members.only(which) {
             // Several types without members may end where one starts.
             let first = owner(range.start).unwrap_or(0);
             let last = owner(range.end - 1).unwrap_or(0);
-            found.extend((first..=last).map(|at| at as u32));
+            found.extend(first..=last);
         }
         let broken = members.breaks(which).flat_map(|at| [at.checked_sub(1), Some(at)]).flatten();
-        found.extend(broken.filter_map(owner).map(|at| at as u32));
+        found.extend(broken.filter_map(owner));
         if which == Which::New {
             found = containing(both, found);
         }
