@@ -130,6 +130,14 @@ release_of() {
 # What a Debian meta package stands for today: linux-image-cloud-amd64-dbg -> linux-image-6.1.0-50-cloud-amd64-dbg
 meaning_of() { apt-cache depends --important "$1" 2>/dev/null | sed -n 's/^ *Depends: *//p' | head -n 1 || true; }
 
+# The package of a kernel's image and modules. The signed one comes hours or days after the other packages of an update.
+image_of() {
+    local image=linux-image-$1
+    if ! has_candidate "$image" && has_candidate "$image-unsigned"; then image+=-unsigned; fi
+    echo "$image"
+}
+has_candidate() { apt-cache policy "$1" 2>/dev/null | grep '^  Candidate: [0-9]' >/dev/null; }
+
 # Sets `vmlinux` and `release`; gets Debian's debuginfo if there is none.
 need_debuginfo() {
     vmlinux=$(vmlinux_files | head -n 1)
