@@ -24,8 +24,10 @@ pub struct Row {
 
 impl Row {
     pub(crate) fn new(view: &View<'_>, unit: UnitId, row: lines::Row) -> Self {
+        Self::of_file(view, view.unit_file(unit, row.position.file), row)
+    }
+    fn of_file(view: &View<'_>, file: StrId, row: lines::Row) -> Self {
         let lines::Row { pc, position, is_stmt } = row;
-        let file = view.unit_file(unit, position.file);
         Self { pc, file, line: view.line(file, position.line), column: position.column, is_stmt }
     }
 }
@@ -109,9 +111,11 @@ pub fn by_unit(
     let mut rows = vec![];
     for &unit in units {
         rows.clear();
+        let files: Vec<StrId> = view.unit_files(unit).iter().collect();
+        let file = |row: &lines::Row| files.get(row.position.file as usize).copied().unwrap_or(StrId::new(0));
         for sequence in &own[&unit] {
             let own = view.rows(*sequence).take_while(|_| left.take(1));
-            rows.extend(own.map(|row| Row::new(view, unit, row)));
+            rows.extend(own.map(|row| Row::of_file(view, file(&row), row)));
         }
         each(unit, &rows);
     }

@@ -1,6 +1,7 @@
 //! An open index file.
 pub mod cfa;
 pub mod functions;
+pub mod held_places;
 pub mod instructions;
 pub mod kernel_description;
 pub mod kernel_id;

@@ -2,7 +2,7 @@
 use super::placement::{Describer, Placement, Source};
 use super::statement::{self, Found};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::index::functions::{self, Placed};
+use crate::query::index::functions::Placed;
 use crate::query::index::line_table::Row;
 use crate::query::spec::{Lines, Point as Asked, Spec, StatementSpec};
 use crate::query::verdict::Judge;
@@ -33,6 +33,12 @@ pub struct Declared {
     pub file: StrId,
     /// From 1; 0 if unknown.
     pub line: u32,
+}
+
+impl Declared {
+    fn new((name, file, line): (StrId, StrId, u32)) -> Self {
+        Self { name, file, line }
+    }
 }
 
 /// A line that has code.
@@ -77,13 +83,13 @@ impl Point {
 pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing> {
     let asked = spec.lines.as_ref().unwrap_or(&Lines::All);
     let mut gathered: BTreeMap<_, BTreeMap<u32, Line>> = BTreeMap::new();
-    for Found { object, row, owner } in statement::addresses(view, spec, asked) {
+    for Found { object, row, owner, declared } in statement::addresses(view, spec, asked) {
         if row.line == 0 {
             continue;
         }
         let mut function = None;
         if let Some(name) = &spec.function {
-            function = owner.and_then(|o| declared(view, o)).filter(|f| name.matches(view.string(f.name)));
+            function = declared.map(Declared::new).filter(|f| name.matches(view.string(f.name)));
             // Code inlined into the function does not belong to it, even if declared in the same file. At its end, GCC
             // 12 leaves zero-length rows of it behind.
             if function.is_none_or(|f| f.file != row.file || f.line > row.line) {
@@ -177,11 +183,6 @@ pub fn sources<'a>(
         is_systemtap: statement::lowest(view, point.placed, &addresses) == Some(point.row.pc),
         ..Source::of(view, point.row)
     })
-}
-
-fn declared<'a>(view: &View<'a>, placed: Placed) -> Option<Declared> {
-    let function = functions::function(view, placed.record)?;
-    Some(Declared { name: function.name, file: function.file, line: function.line.get() })
 }
 
 /// Adds the functions that are inlined into a function to the lines of their calls.

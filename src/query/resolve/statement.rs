@@ -4,6 +4,7 @@ use super::placement::{Describer, Placement, Source};
 use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::query::index::functions::{self, Placed, Scope};
+use crate::query::index::held_places::HeldPlaces;
 use crate::query::index::line_table::{self, Files, Row};
 use crate::query::index::symbols;
 use crate::query::spec::{Filter, Lines, StatementSpec};
@@ -40,7 +41,7 @@ pub(super) fn resolve<'a>(
         by_line.entry(f.line()).or_default().push(f.row.pc);
     }
     by_line.values_mut().for_each(|addresses| addresses.sort_unstable());
-    for own in found.chunk_by(|a, b| (a.object, a.declared(view)) == (b.object, b.declared(view))) {
+    for own in found.chunk_by(|a, b| (a.object, a.declared) == (b.object, b.declared)) {
         let coverage = own[0].owner.and_then(|owner| coverage(view, describer, own[0].object, owner));
         for line in own.chunk_by(|a, b| (a.line(), a.copy()) == (b.line(), b.copy())) {
             let lowest = lowest(view, line[0].owner, &by_line[&line[0].line()]);
@@ -57,14 +58,11 @@ pub(crate) struct Found {
     pub row: Row,
     /// The function or copy that the line belongs to; `None` if the debug information has no function there.
     pub owner: Option<Placed>,
+    /// The name, file and line of the function's declaration.
+    pub declared: Option<(StrId, StrId, u32)>,
 }
 
 impl Found {
-    /// The name, file and line of the function's declaration.
-    fn declared(&self, view: &View<'_>) -> Option<(StrId, StrId, u32)> {
-        let function = functions::function(view, self.owner?.record)?;
-        Some((function.name, function.file, function.line.get()))
-    }
     fn line(&self) -> (ObjectId, StrId, u32) {
         (self.object, self.row.file, self.row.line)
     }
@@ -84,7 +82,7 @@ fn describe<'a>(
 ) -> Result<()> {
     let (mut placements, mut candidates) = (vec![], vec![]);
     for found in line {
-        let Found { object, row, owner } = *found;
+        let Found { object, row, owner, .. } = *found;
         let described = match owner {
             Some(owner) => describer.statement(object, owner, row.pc)?,
             None => describer.within_symbol(object, row.pc),
@@ -156,6 +154,7 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     let mut units = Units::new(view, spec);
     for object in Scope::new(view, &spec.module).objects() {
         let is_asked = |f: FunctionRecord| name.is_some_and(|name| name.matches(view.string(f.name)));
+        let mut places = HeldPlaces::new(view, object);
         by_unit(view, &mut units, object, &mut left, is_asked, |rows, copies| {
             let declared: FxHashSet<_> = copies.iter().map(Copy::declared).collect();
             for row in rows {
@@ -173,25 +172,25 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
                 if !is_asked {
                     continue;
                 }
-                let own = Found { object, row: *row, owner: owner(view, object, row) };
-                if own.owner.is_none() && is_padding(view, object, row.pc) {
+                let owner = owner(&mut places, row);
+                if owner.is_none() && is_padding(view, object, row.pc) {
                     continue;
                 }
-                let declared = own.declared(view).map(|(_, file, line)| (file, line));
-                if name.is_some() || is_meant(row, declared) {
-                    found.push(own);
+                let declared = owner.and_then(|(_, f)| f).map(|f| (f.name, f.file, f.line.get()));
+                if name.is_some() || is_meant(row, declared.map(|(_, file, line)| (file, line))) {
+                    found.push(Found { object, row: *row, owner: owner.map(|owner| owner.0), declared });
                 }
             }
         });
     }
     found.sort_by_cached_key(|f| {
-        (f.declared(view), f.object, f.row.file, f.row.line, f.copy(), f.row.pc, !f.row.is_stmt)
+        (f.declared, f.object, f.row.file, f.row.line, f.copy(), f.row.pc, !f.row.is_stmt)
     });
     if view.store().is_some() {
         // Equal ids are together now, and stay so.
         let text = |id| view.string(id);
         found.sort_by_cached_key(|f| {
-            let declared = f.declared(view).map(|(name, file, line)| (text(name), text(file), line));
+            let declared = f.declared.map(|(name, file, line)| (text(name), text(file), line));
             (declared, f.object, text(f.row.file))
         });
     }
@@ -204,18 +203,19 @@ fn is_padding(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
     !symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held))
 }
 
-/// The function or inlined copy that a row's line belongs to. Of those that hold its address, it is the one declared
-/// closest before the line, else the innermost. The start of a copy also has rows of the caller.
-fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed> {
-    let innermost = functions::holding(view, object, row.pc)?;
-    let chain = std::iter::successors(Some(innermost), |p| p.outer(view));
-    let declared = chain.filter_map(|p| {
-        let f = functions::function(view, p.record)?;
-        (f.file == row.file && f.line.get() <= row.line).then_some((f.line.get(), p))
+/// The function or inlined copy that a row's line belongs to, and what it is a copy of. Of those that hold its address, it is the
+/// one declared closest before the line, else the innermost. The start of a copy also has rows of the caller.
+fn owner(places: &mut HeldPlaces<'_, '_>, row: &Row) -> Option<(Placed, Option<FunctionRecord>)> {
+    let mut holding = places.at(row.pc).peekable();
+    let innermost = *holding.peek()?;
+    let declared = holding.filter_map(|held| {
+        let f = held.function?;
+        (f.file == row.file && f.line.get() <= row.line).then_some((f.line.get(), held))
     });
     // On a tie the first wins, which is the innermost.
     let closest = declared.reduce(|a, b| if b.0 > a.0 { b } else { a });
-    Some(closest.map_or(innermost, |(_, placed)| placed))
+    let owner = closest.map_or(innermost, |(_, held)| held);
+    Some((owner.placed, owner.function))
 }
 
 /// The files with code that a spec matches, in order. Cost: linear in the files of all units.
