@@ -1,4 +1,5 @@
 //! The runs of a space in one piece, for walks: a search in them costs a tenth of one through all levels.
+use super::buckets::Buckets;
 use super::later::Later;
 use super::runs::{Builder, NEW, Run, Runs};
 
@@ -8,31 +9,16 @@ pub type Flat = Later<Spread>;
 /// The searches of a question for one thing, after which runs may be made.
 pub const FEW: u32 = 64;
 
-/// Runs, and which of them may hold a number: numbers with the same upper bits share a few.
+/// Runs, and where numbers are among them.
 pub struct Spread {
     runs: Box<[Run]>,
-    /// For each of the upper bits, the first run that starts at these or later; and the number of runs.
-    starts: Box<[u32]>,
-    /// How many lower bits are left out.
-    shift: u32,
+    near: Buckets,
 }
 
 impl Spread {
-    /// Of sorted runs. Cost: linear; a number for each run or two is kept.
+    /// Of sorted runs. Cost: linear.
     pub fn new(runs: Vec<Run>) -> Self {
-        let last = runs.last().map_or(0, |run| run.from);
-        let shift =
-            (0..u32::BITS).find(|shift| (last >> shift) as usize <= runs.len()).unwrap_or(u32::BITS - 1);
-        let mut starts = vec![];
-        for (at, run) in (0..).zip(&runs) {
-            // Runs of a forged segment may not be sorted.
-            let upper = ((run.from >> shift) as usize).min(runs.len());
-            while starts.len() <= upper {
-                starts.push(at);
-            }
-        }
-        starts.push(runs.len() as u32);
-        Self { runs: runs.into(), starts: starts.into(), shift }
+        Self { near: Buckets::new(runs.iter().map(|run| run.from)), runs: runs.into() }
     }
     /// All of them.
     pub fn runs(&self) -> &[Run] {
@@ -41,50 +27,82 @@ impl Spread {
     /// As [`find`]. Cost: a look at two numbers, and at a run or two.
     #[inline]
     pub fn find(&self, number: u32) -> Option<(u32, Run)> {
-        let upper = ((number >> self.shift) as usize).min(self.starts.len().checked_sub(2)?);
-        // The one before those that start here may reach into them.
-        let first = (self.starts[upper] as usize).saturating_sub(1);
-        find(&self.runs[first..self.starts[upper + 1] as usize], number)
+        let at = self.near.up_to(&self.runs, number, |run| run.from).checked_sub(1)?;
+        within(&self.runs[at], number)
     }
 }
 
 /// What a number stands for, and its run.
 #[inline]
 pub fn find(runs: &[Run], number: u32) -> Option<(u32, Run)> {
-    let run = runs[..runs.partition_point(|run| run.from <= number)].last()?;
+    within(runs[..runs.partition_point(|run| run.from <= number)].last()?, number)
+}
+
+#[inline]
+fn within(run: &Run, number: u32) -> Option<(u32, Run)> {
     let within = number.wrapping_sub(run.from);
     (within < run.length).then(|| (run.to.wrapping_add(within), *run))
 }
 
 /// Leads the numbers that runs stand for on: old ones by the runs of the level below, new ones to the shared numbers from
-/// `first` on. A number that leads nowhere, as in a damaged segment, is left out.
+/// `first` on. A number that leads nowhere, as in a damaged segment, is left out. Cost: linear in both.
 pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
     // No number is led to twice, but in a forged segment.
     let (upper, most) = (upper.iter(), upper.len() + lower.len());
-    let (mut builder, mut next) = (Builder::with_capacity(upper.size_hint().0 + lower.len()), 0);
+    let mut all: Vec<Run> = Vec::with_capacity(upper.size_hint().0 + lower.len());
+    let mut next = 0;
     for run in upper {
-        builder.skip_to(run.from);
+        if all.len() > most {
+            break;
+        }
         if let Some(new) = run.to.checked_sub(NEW) {
-            builder.extend(new.wrapping_add(first), run.length);
+            append(&mut all, Run { to: new.wrapping_add(first), ..run });
             continue;
         }
-        let (mut at, mut left) = (run.to, run.length);
-        while left > 0 && builder.runs().len() <= most {
-            // What follows is mostly the next one, or a few behind.
-            let holds = |run: &&Run| at.wrapping_sub(run.from) < run.length;
-            let found = lower.get(next).filter(holds).or_else(|| {
-                next = last_up_to(lower, next, at)?;
-                lower.get(next).filter(holds)
-            });
-            let Some(found) = found else { break };
-            let within = at - found.from;
-            let length = left.min(found.length - within);
-            builder.extend(found.to.wrapping_add(within), length);
-            (at, left) = (at.wrapping_add(length), left - length);
+        let (end, moved) = (run.to.saturating_add(run.length), run.from.wrapping_sub(run.to));
+        // What follows is mostly the next one, or a few behind.
+        let is_before = |old: &Run| end_of(old) <= run.to;
+        if lower.get(next).is_none_or(|old| old.from > run.to || is_before(old)) {
+            next = last_up_to(lower, next, run.to).unwrap_or(0);
+            next += usize::from(lower.get(next).is_some_and(is_before));
+        }
+        let mut is_first = true;
+        for old in lower.get(next..).unwrap_or_default().iter().take_while(|old| old.from < end) {
+            let (from, stop) = (old.from.max(run.to), end.min(end_of(old)));
+            let part = Run {
+                from: from.wrapping_add(moved),
+                to: old.to.wrapping_add(from - old.from),
+                length: stop.saturating_sub(from),
+            };
+            // Those that follow do not continue each other.
+            if std::mem::take(&mut is_first) {
+                append(&mut all, part)
+            } else {
+                all.push(part)
+            }
+            if stop == end {
+                break;
+            }
             next += 1;
         }
     }
-    builder.finish()
+    all
+}
+
+fn end_of(run: &Run) -> u32 {
+    run.from.saturating_add(run.length)
+}
+
+/// Appends a run, which may continue the last one.
+#[inline]
+fn append(runs: &mut Vec<Run>, run: Run) {
+    let continues = |last: &&mut Run| {
+        last.from.wrapping_add(last.length) == run.from && last.to.wrapping_add(last.length) == run.to
+    };
+    match runs.last_mut().filter(continues) {
+        Some(last) => last.length = last.length.wrapping_add(run.length),
+        None => runs.push(run),
+    }
 }
 
 /// The position of the last run that starts up to a number, which mostly is near this one. Cost: a binary search in twice as many as
@@ -171,6 +189,37 @@ mod tests {
             for number in 0..600 {
                 let expected = runs.partition_point(|run| run.from <= number).checked_sub(1);
                 prop_assert_eq!(last_up_to(&runs, near, number), expected);
+            }
+        }
+
+        /// Levels in any order, with numbers that lead nowhere, lead where one after the other does.
+        #[test]
+        fn any_two_levels_lead_where_one_after_the_other_does(
+            lower in prop::collection::vec((0u32..300, 1u32..9, 0u32..2), 0..40),
+            upper in prop::collection::vec((0u32..150, 1u32..12, 0u32..6), 0..40),
+        ) {
+            let built = |parts: &[(u32, u32, u32)], new_of: u32| {
+                let mut builder = Builder::default();
+                let mut from = 0;
+                for (at, (to, length, kind)) in parts.iter().enumerate() {
+                    // Each has gaps; some of the upper lead to new numbers.
+                    from += if *kind == 1 { 3 } else { 0 };
+                    builder.skip_to(from);
+                    let is_new = *kind == new_of;
+                    builder.extend(if is_new { NEW + 20 * at as u32 } else { *to }, *length);
+                    from += length;
+                }
+                builder.finish()
+            };
+            let (lower, upper) = (built(&lower, u32::MAX), built(&upper, 2));
+            let bytes = encode(&upper);
+            let composed = compose(Runs::open(&bytes, upper.len() as u32), &lower, 1000);
+            for own in 0..800 {
+                let expected = find(&upper, own).and_then(|(to, _)| match to.checked_sub(NEW) {
+                    Some(new) => Some(1000 + new),
+                    None => find(&lower, to).map(|found| found.0),
+                });
+                prop_assert_eq!(find(&composed, own).map(|found| found.0), expected, "{}", own);
             }
         }
 

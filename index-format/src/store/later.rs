@@ -43,6 +43,10 @@ impl<T> Later<T> {
             is_asked.then(|| self.made.get_or_init(make))
         })
     }
+    /// The thing, which is worth it whoever asked before.
+    pub fn now(&self, make: impl FnOnce() -> T) -> &T {
+        self.made.get_or_init(make)
+    }
     /// The thing, if it is made.
     #[inline]
     pub fn made(&self) -> Option<&T> {

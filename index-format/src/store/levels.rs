@@ -192,14 +192,26 @@ impl<'a> Levels<'a> {
     /// The runs from the kernel's numbers to the shared ones. Cost: linear in those of all levels below the first whose runs are
     /// made already.
     pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
+        if let Some(made) = self.flat[space as usize].0.made() {
+            return made.runs().to_vec();
+        }
         let own = self.own.runs(space);
         let Some(below) = self.below(space) else { return own.iter().collect() };
         let lower = runs_below(&below.flat[space as usize].0, || below.flat_there(space));
         flat::compose(own, &lower, self.own.first[space as usize])
     }
+    /// Makes the runs from the kernel's numbers one piece, for who walks along all of them.
+    pub(super) fn flatten(&self, space: Space) {
+        self.flat[space as usize].0.now(|| Spread::new(self.flat_there(space)));
+    }
     /// The runs from shared numbers to the kernel's. Cost: as for [`flat_there`](Self::flat_there).
     fn flat_back(&self, space: Space) -> Vec<Run> {
-        let Source::Shifted(_) = space.source() else { return inverse(&self.flat_there(space)) };
+        let Source::Shifted(_) = space.source() else {
+            return match self.flat[space as usize].0.made() {
+                Some(there) => inverse(there.runs()),
+                None => inverse(&self.flat_there(space)),
+            };
+        };
         let own = self.own.runs(space).iter();
         let Some(below) = self.below(space) else { return own.collect() };
         let lower = runs_below(&below.flat[space as usize].1, || below.flat_back(space));

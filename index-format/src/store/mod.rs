@@ -58,6 +58,7 @@
 //! tells beyond a comparison.
 mod assembled;
 pub mod back;
+mod buckets;
 pub mod changed;
 pub mod common;
 mod constants;

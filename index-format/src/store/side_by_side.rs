@@ -41,6 +41,7 @@ impl Kernel<'_> {
         if u64::from(length) > self.rows(R::PART) || all > MOST {
             return Box::default();
         }
+        self.levels().flatten(R::SPACE);
         let mut bytes = Vec::with_capacity(all);
         for at in 0..length {
             let Some(record) = self.searched::<R>(at, &mut hints) else { return Box::default() };

@@ -54,7 +54,9 @@ impl<'v, 'a> HeldPlaces<'v, 'a> {
         let after = self.functions.partition_point_of_key(|r| r.start.get() <= pc);
         let next = self.functions.get(after).map_or(u32::MAX, |next| next.start.get());
         self.known = Range { start: pc, end: next };
-        let Some(range) = self.functions.up_to(after).last().filter(|range| pc < range.end.get()) else { return };
+        let Some(range) = self.functions.up_to(after).last().filter(|range| pc < range.end.get()) else {
+            return;
+        };
         self.known.end = next.min(range.end.get());
         let Some(record) = self.view.places.get(range.place.index()) else { return };
         let root = Placed { id: range.place, record };
