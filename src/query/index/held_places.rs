@@ -57,7 +57,7 @@ impl<'v, 'a> HeldPlaces<'v, 'a> {
         let Some(range) = self.functions.up_to(after).last().filter(|range| pc < range.end.get()) else {
             return;
         };
-        self.known.end = next.min(range.end.get());
+        self.known = Range { start: range.start.get(), end: next.min(range.end.get()) };
         let Some(record) = self.view.places.get(range.place.index()) else { return };
         let root = Placed { id: range.place, record };
         self.push(root, 0);

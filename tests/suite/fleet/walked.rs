@@ -3,13 +3,17 @@
 use super::{CHANGING, KERNELS, file, store, store_of};
 use crate::support::program::run_in;
 use probeidx::Index;
+use probeidx::query::index::functions;
+use probeidx::query::index::held_places::HeldPlaces;
 use probeidx::store::Store;
 use probeidx_format::View;
-use probeidx_format::id::{ObjectId, UnitId};
+use probeidx_format::details::Range;
+use probeidx_format::id::{ObjectId, PlaceId, UnitId};
 use probeidx_format::record::Record;
 use probeidx_format::store::Kernel;
 use probeidx_format::table::Table;
 use probeidx_format::types::TypeKind;
+use std::iter::successors;
 
 /// Calls `each` with each kernel of a store, opened twice.
 fn each_kernel(mut each: impl FnMut([&View<'_>; 2])) {
@@ -48,6 +52,34 @@ fn records_side_by_side_are_those_that_are_searched_for() {
         compare("symbols", one.symbols, other.symbols, |symbol| symbol.flags.get().into());
         compare("types", one.types, other.types, |of| of.kind.into());
         compare("sequences", one.sequences, other.sequences, |_| 0);
+    });
+}
+
+#[test]
+fn addresses_one_after_another_are_held_by_what_holds_each() {
+    each_kernel(|[view, _]| {
+        let mut nested = 0;
+        for object in view.object_ids() {
+            let places = view.places_of(object).map(|at| PlaceId::new(at as u32));
+            let ranges = places.flat_map(|id| view.details(id, view.places.at(id.index())).ranges);
+            let around =
+                |range: Range| [range.start.saturating_sub(1), range.start, range.end - 1, range.end];
+            let mut addresses: Vec<u32> = ranges.flat_map(around).collect();
+            addresses.sort_unstable();
+            // In order, from behind, and from one function to another.
+            let far = (0..addresses.len()).map(|at| addresses[at * 61 % addresses.len()]);
+            let all = addresses.iter().chain(addresses.iter().rev()).copied().chain(far);
+            let mut held = HeldPlaces::new(view, object);
+            for pc in all {
+                let innermost = functions::holding(view, object, pc);
+                let chain = successors(innermost, |placed| placed.outer(view)).map(|placed| placed.id);
+                let chain: Vec<PlaceId> = chain.collect();
+                let found: Vec<PlaceId> = held.at(pc).map(|held| held.placed.id).collect();
+                assert_eq!(found, chain, "{pc:#x}");
+                nested += usize::from(chain.len() > 1);
+            }
+        }
+        assert!(nested > 0);
     });
 }
 
