@@ -1,7 +1,7 @@
 //! The runs of a space in one piece, for walks: a search in them costs a tenth of one through all levels.
-use super::buckets::Buckets;
 use super::later::Later;
-use super::runs::{Builder, NEW, Run, Runs};
+use super::runs::{Builder, NEW, Run, Runs, append};
+use super::upper_bits::UpperBits;
 
 /// The runs of a space, which are made when enough numbers were searched for to pay for it.
 pub type Flat = Later<Spread>;
@@ -12,13 +12,13 @@ pub const FEW: u32 = 64;
 /// Runs, and where numbers are among them.
 pub struct Spread {
     runs: Box<[Run]>,
-    near: Buckets,
+    near: UpperBits,
 }
 
 impl Spread {
     /// Of sorted runs. Cost: linear.
     pub fn new(runs: Vec<Run>) -> Self {
-        Self { near: Buckets::new(runs.iter().map(|run| run.from)), runs: runs.into() }
+        Self { near: UpperBits::new(runs.iter().map(|run| run.from)), runs: runs.into() }
     }
     /// All of them.
     pub fn runs(&self) -> &[Run] {
@@ -91,18 +91,6 @@ pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
 
 fn end_of(run: &Run) -> u32 {
     run.from.saturating_add(run.length)
-}
-
-/// Appends a run, which may continue the last one.
-#[inline]
-fn append(runs: &mut Vec<Run>, run: Run) {
-    let continues = |last: &&mut Run| {
-        last.from.wrapping_add(last.length) == run.from && last.to.wrapping_add(last.length) == run.to
-    };
-    match runs.last_mut().filter(continues) {
-        Some(last) => last.length = last.length.wrapping_add(run.length),
-        None => runs.push(run),
-    }
 }
 
 /// The position of the last run that starts up to a number, which mostly is near this one. Cost: a binary search in twice as many as

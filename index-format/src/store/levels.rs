@@ -206,12 +206,7 @@ impl<'a> Levels<'a> {
     }
     /// The runs from shared numbers to the kernel's. Cost: as for [`flat_there`](Self::flat_there).
     fn flat_back(&self, space: Space) -> Vec<Run> {
-        let Source::Shifted(_) = space.source() else {
-            return match self.flat[space as usize].0.made() {
-                Some(there) => inverse(there.runs()),
-                None => inverse(&self.flat_there(space)),
-            };
-        };
+        let Source::Shifted(_) = space.source() else { return inverse(&self.flat_there(space)) };
         let own = self.own.runs(space).iter();
         let Some(below) = self.below(space) else { return own.collect() };
         let lower = runs_below(&below.flat[space as usize].1, || below.flat_back(space));

@@ -58,7 +58,6 @@
 //! tells beyond a comparison.
 mod assembled;
 pub mod back;
-mod buckets;
 pub mod changed;
 pub mod common;
 mod constants;
@@ -86,6 +85,7 @@ pub mod shift;
 mod side_by_side;
 mod starts;
 pub mod translate;
+mod upper_bits;
 mod view;
 
 pub use kernel::Kernel;

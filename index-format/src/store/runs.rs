@@ -264,15 +264,7 @@ impl Builder {
         if length == 0 {
             return;
         }
-        match self.runs.last_mut() {
-            Some(last)
-                if last.to.wrapping_add(last.length) == to
-                    && last.from.wrapping_add(last.length) == self.next =>
-            {
-                last.length = last.length.wrapping_add(length);
-            }
-            _ => self.runs.push(Run { from: self.next, to, length }),
-        }
+        append(&mut self.runs, Run { from: self.next, to, length });
         self.next = self.next.wrapping_add(length);
     }
     /// The numbers up to this one stand for nothing.
@@ -286,6 +278,18 @@ impl Builder {
     /// From the kernel's numbers to the shared ones.
     pub fn runs(&self) -> &[Run] {
         &self.runs
+    }
+}
+
+/// Appends a run, or makes the last one longer if this continues it.
+#[inline]
+pub fn append(runs: &mut Vec<Run>, run: Run) {
+    let is_continued = |last: &&mut Run| {
+        last.from.wrapping_add(last.length) == run.from && last.to.wrapping_add(last.length) == run.to
+    };
+    match runs.last_mut().filter(is_continued) {
+        Some(last) => last.length = last.length.wrapping_add(run.length),
+        None => runs.push(run),
     }
 }
 

@@ -6,7 +6,7 @@
 //! kernel's own, as all do in a segment without levels below. What the kernel has no more leads to new numbers.
 //!
 //! The kernel's own addresses of several objects are the same numbers, so that they could not lead on from kernel to kernel.
-use super::runs::{NEW, Run};
+use super::runs::{NEW, Run, append};
 use std::iter::once;
 
 /// Distances are less than that in both directions.
@@ -33,30 +33,20 @@ pub fn filled(runs: impl Iterator<Item = Run>, end: u32) -> Vec<Run> {
             gone = gone.wrapping_add(length);
         }
         next = next.max(run.from.wrapping_add(run.length));
-        match all.last_mut() {
-            Some(last) if follows(last, &run) => last.length += run.length,
-            _ if run.length > 0 => all.push(run),
-            _ => {}
+        if run.length > 0 {
+            append(&mut all, run);
         }
     }
     all
 }
 
-fn follows(before: &Run, run: &Run) -> bool {
-    before.from.wrapping_add(before.length) == run.from && before.to.wrapping_add(before.length) == run.to
-}
-
 /// Leads runs to a kernel's addresses on to those of the kernel after it, given that one's runs and its first new address.
 pub fn compose(upper: impl Iterator<Item = Run>, lower: &[Run], first: u32) -> Vec<Run> {
     let mut all: Vec<Run> = vec![];
-    let mut push = |run: Run| match all.last_mut() {
-        Some(last) if follows(last, &run) => last.length += run.length,
-        _ => all.push(run),
-    };
     let mut next = 0;
     for run in upper {
         if run.from >= first {
-            push(run);
+            append(&mut all, run);
             continue;
         }
         let Some(distance) = distance(run.from, run.to) else { continue };
@@ -66,7 +56,7 @@ pub fn compose(upper: impl Iterator<Item = Run>, lower: &[Run], first: u32) -> V
             let from = old.from.max(run.from);
             let stop = end.min(old.from.saturating_add(old.length));
             let to = old.to.wrapping_add(from - old.from).wrapping_add(distance);
-            push(Run { from, to, length: stop.saturating_sub(from) });
+            append(&mut all, Run { from, to, length: stop.saturating_sub(from) });
         }
     }
     all

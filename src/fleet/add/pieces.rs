@@ -6,7 +6,7 @@ use super::buckets::Buckets;
 use super::{Adding, tables};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
-use probeidx_format::store::runs::{Run, inverse};
+use probeidx_format::store::runs::{Run, append, inverse};
 use probeidx_format::store::segment::{Free, Space};
 use probeidx_format::store::shift;
 use probeidx_format::store::translate::Translate;
@@ -102,12 +102,7 @@ impl Pieces {
                     start
                 }
             };
-            match runs.last_mut() {
-                Some(last) if last.from + last.length == piece.start && last.to + last.length == shared => {
-                    last.length += piece.length;
-                }
-                _ => runs.push(Run { from: piece.start, to: shared, length: piece.length }),
-            }
+            append(&mut runs, Run { from: piece.start, to: shared, length: piece.length });
         }
         Self { runs, shifts, last: Cell::new(0) }
     }

@@ -1,5 +1,6 @@
 //! The source lines of a function or file that have code, with their addresses.
 use super::placement::{Describer, Placement, Source};
+pub use super::statement::Declared;
 use super::statement::{self, Found};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::index::functions::Placed;
@@ -22,23 +23,6 @@ pub struct Listing {
     pub file: StrId,
     /// The lines that have code, in rising order.
     pub lines: Vec<Line>,
-}
-
-/// How a function is declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Declared {
-    /// The name as declared, without compiler suffixes.
-    pub name: StrId,
-    /// The file of the declaration.
-    pub file: StrId,
-    /// From 1; 0 if unknown.
-    pub line: u32,
-}
-
-impl Declared {
-    fn new((name, file, line): (StrId, StrId, u32)) -> Self {
-        Self { name, file, line }
-    }
 }
 
 /// A line that has code.
@@ -89,7 +73,7 @@ pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing> {
         }
         let mut function = None;
         if let Some(name) = &spec.function {
-            function = declared.map(Declared::new).filter(|f| name.matches(view.string(f.name)));
+            function = declared.filter(|f| name.matches(view.string(f.name)));
             // Code inlined into the function does not belong to it, even if declared in the same file. At its end, GCC
             // 12 leaves zero-length rows of it behind.
             if function.is_none_or(|f| f.file != row.file || f.line > row.line) {

@@ -58,8 +58,25 @@ pub(crate) struct Found {
     pub row: Row,
     /// The function or copy that the line belongs to; `None` if the debug information has no function there.
     pub owner: Option<Placed>,
-    /// The name, file and line of the function's declaration.
-    pub declared: Option<(StrId, StrId, u32)>,
+    /// How its function is declared.
+    pub declared: Option<Declared>,
+}
+
+/// How a function is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Declared {
+    /// The name as declared, without compiler suffixes.
+    pub name: StrId,
+    /// The file of the declaration.
+    pub file: StrId,
+    /// From 1; 0 if unknown.
+    pub line: u32,
+}
+
+impl Declared {
+    fn new(function: FunctionRecord) -> Self {
+        Self { name: function.name, file: function.file, line: function.line.get() }
+    }
 }
 
 impl Found {
@@ -176,8 +193,8 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
                 if owner.is_none() && is_padding(view, object, row.pc) {
                     continue;
                 }
-                let declared = owner.and_then(|(_, f)| f).map(|f| (f.name, f.file, f.line.get()));
-                if name.is_some() || is_meant(row, declared.map(|(_, file, line)| (file, line))) {
+                let declared = owner.and_then(|(_, function)| function).map(Declared::new);
+                if name.is_some() || is_meant(row, declared.map(|d| (d.file, d.line))) {
                     found.push(Found { object, row: *row, owner: owner.map(|owner| owner.0), declared });
                 }
             }
@@ -190,7 +207,7 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
         // Equal ids are together now, and stay so.
         let text = |id| view.string(id);
         found.sort_by_cached_key(|f| {
-            let declared = f.declared.map(|(name, file, line)| (text(name), text(file), line));
+            let declared = f.declared.map(|d| (text(d.name), text(d.file), d.line));
             (declared, f.object, text(f.row.file))
         });
     }

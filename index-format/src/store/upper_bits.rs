@@ -2,14 +2,14 @@
 use std::ops::Range;
 
 /// The positions of sorted numbers, by upper bits.
-pub struct Buckets {
+pub struct UpperBits {
     /// For each of the upper bits, the first number that starts at these or later; and how many there are.
     starts: Box<[u32]>,
     /// How many lower bits are left out.
     shift: u32,
 }
 
-impl Buckets {
+impl UpperBits {
     /// Of sorted numbers. Cost: linear; a number for each one or two is kept.
     pub fn new(numbers: impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + Clone) -> Self {
         let (last, count) = (numbers.clone().next_back().unwrap_or(0), numbers.len());
@@ -53,17 +53,17 @@ mod tests {
         ) {
             let mut last = 0;
             let all: Vec<u32> = parts.into_iter().map(|(gap, far)| { last += gap << far; last }).collect();
-            let buckets = Buckets::new(all.iter().copied());
+            let bits = UpperBits::new(all.iter().copied());
             let near = all.iter().flat_map(|number| [number - 1, *number, number + 1]);
             for number in near.chain(numbers.iter().map(|n| n % (last + 9))).chain([0, u32::MAX]) {
                 let expected = all.partition_point(|one| *one <= number);
-                prop_assert_eq!(buckets.up_to(&all, number, |one| *one), expected);
+                prop_assert_eq!(bits.up_to(&all, number, |one| *one), expected);
             }
         }
 
         #[test]
         fn what_is_not_sorted_is_read(all in prop::collection::vec(any::<u32>(), 0..50), number: u32) {
-            let found = Buckets::new(all.iter().copied()).up_to(&all, number, |one| *one);
+            let found = UpperBits::new(all.iter().copied()).up_to(&all, number, |one| *one);
             prop_assert!(found <= all.len());
         }
     }
