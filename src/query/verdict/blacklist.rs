@@ -1,4 +1,5 @@
 //! The kernel's own kprobe blacklist.
+use super::along::Along;
 use crate::query::index::functions::Scope;
 use crate::query::index::symbols;
 use probeidx_format::View;
@@ -24,21 +25,29 @@ pub struct Refused<'a> {
 
 /// The blacklists of all objects in scope, in the order of `/sys/kernel/debug/kprobes/blacklist`.
 pub fn refused<'a>(view: &View<'a>, scope: &Scope) -> Vec<Refused<'a>> {
-    scope.objects().flat_map(|object| of_object(view, object)).collect()
+    let has_some = |object: &ObjectId| !view.refused_of(*object).is_empty();
+    scope.objects().filter(has_some).flat_map(|object| of_object(view, object)).collect()
 }
 
 fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refused<'a>> {
     let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
-    view.refused_of(object).iter().map(move |range| {
+    let ranges = view.refused_of(object);
+    // The list is in the order in which the kernel adds to it; what holds the ranges is found in that of their addresses.
+    let mut by_address: Vec<usize> = (0..ranges.len()).collect();
+    by_address.sort_by_key(|at| ranges[*at].start);
+    let mut along = Along::new(view, object);
+    let mut found: Vec<_> = by_address.into_iter().map(|at| (at, along.to(ranges[at].start.get()))).collect();
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(move |(at, (section, held))| {
+        let range = &ranges[at];
         let start = range.start.get();
-        let address = symbols::address(view, object, start);
-        let held = symbols::holding(view, object, start);
+        let address = symbols::address_in(view, object, section, start);
         Refused {
             module: (!module.is_empty()).then_some(module),
             start: address,
             end: address.wrapping_add(range.end.get().saturating_sub(start).into()),
             name: held.map_or(&[], |h| view.string(h.record.name)),
-            section: symbols::section(view, object, start).map_or(&[], |s| view.string(s.name)),
+            section: section.map_or(&[], |s| view.string(s.name)),
             source: RefusedBy::from_number(range.source.get()).unwrap_or(RefusedBy::Nokprobe),
         }
     })
