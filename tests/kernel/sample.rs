@@ -9,10 +9,14 @@ pub fn seed() -> u64 {
     })
 }
 
-/// One in so many scripts, others by another seed, or all with `$PROBEIDX_SCRIPTS=all`: each takes seconds.
-pub fn some_scripts<T>(all: Vec<T>, share: usize, seed: u64) -> Vec<T> {
-    let count = all.len() / share;
-    if std::env::var_os("PROBEIDX_SCRIPTS").is_some() { all } else { Random(seed).choose(all, count) }
+/// Whether a run tries all of what takes minutes, and not a sample: `$PROBEIDX_ALL` is set.
+pub fn is_whole() -> bool {
+    std::env::var_os("PROBEIDX_ALL").is_some()
+}
+
+/// So many of these, others by another seed, or all in a [whole](is_whole) run.
+pub fn some<T>(all: Vec<T>, count: usize, seed: u64) -> Vec<T> {
+    if is_whole() { all } else { Random(seed).choose(all, count) }
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).

@@ -39,6 +39,23 @@ pub fn kernels() -> Vec<(PathBuf, String)> {
     found
 }
 
+/// Those of `PROBEIDX_KERNELS`, else what is installed and one of the others: by `PROBEIDX_SEED`, so that each has its turn.
+#[allow(dead_code, reason = "some of those who take this file ask all")]
+pub fn some_kernels() -> Vec<(PathBuf, String)> {
+    let all = kernels();
+    if std::env::var_os("PROBEIDX_KERNELS").is_some() {
+        return all;
+    }
+    let (mut some, mut others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(root, _)| root.as_os_str() == "/");
+    let seed =
+        std::env::var("PROBEIDX_SEED").ok().and_then(|seed| seed.parse::<usize>().ok()).unwrap_or_default();
+    if !others.is_empty() {
+        some.push(others.swap_remove(seed % others.len()));
+    }
+    some
+}
+
 /// Where tests keep what is costly to make.
 pub fn target() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))

@@ -1,7 +1,6 @@
 //! The questions of export/sql: DuckDB and Spark over an export of real kernels give the rows that `probeidx` gives; and what
-//! the notebook shows is what it answers. The kernels are
-//! those of `PROBEIDX_KERNELS`, else the newest that is installed and those that scripts/kernels unpacked; or those of the
-//! folder or store in `PROBEIDX_QUESTIONS`. Without the engines it says `skipped: …`. And the job of spark/.
+//! the notebook shows is what it answers. The kernels are those of `PROBEIDX_KERNELS`, else the newest that is installed and one that
+//! scripts/kernels unpacked; or those of the folder or store in `PROBEIDX_QUESTIONS`. Without the engines it says `skipped: …`. And the job of spark/.
 //!
 //! The name of this program makes scripts/test compile it to be quick.
 #![allow(
@@ -16,7 +15,7 @@ mod spark;
 #[allow(dead_code, reason = "the other tests need more of it")]
 mod support;
 
-use real_kernels::{kernels, target};
+use real_kernels::{some_kernels, target};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,7 +90,7 @@ fn exported() -> Option<&'static Exported> {
         let given = std::env::var_os("PROBEIDX_QUESTIONS").map(PathBuf::from);
         let db = given.clone().unwrap_or_else(|| folder.join("db"));
         if given.is_none() {
-            let kernels = kernels();
+            let kernels = some_kernels();
             if kernels.is_empty() {
                 let is_complete = std::env::var("CI").is_ok_and(|ci| ci == "true");
                 assert!(!is_complete, "no kernel with debuginfo: run scripts/kernels");

@@ -77,7 +77,7 @@ def test_wildcards(real: Real) -> None:
     assert len(everything) == table.num_rows > 100_000
     dice = random.Random(SEED)
     symbols, addresses = table["symbol"], table["address"]
-    for at in [0, -1, *(dice.randrange(len(everything)) for _ in range(300))]:
+    for at in [0, -1, *(dice.randrange(len(everything)) for _ in range(50))]:
         place = everything[at]
         assert (place.symbol, place.address) == (symbols[at].as_py(), addresses[at].as_py()), f"PROBEIDX_SEED={SEED}"
     span = everything[1000:1010]

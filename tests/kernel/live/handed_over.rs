@@ -1,11 +1,11 @@
 //! What is written for perf, trace-cmd and bpftrace, run by them: they take it whole, and record what it is about. Needs them and a
-//! static busybox on this machine, whose programs and libraries go into the booted one. Half of the questions are asked in each run, or all
-//! with `$PROBEIDX_SCRIPTS=all`.
+//! static busybox on this machine, whose programs and libraries go into the booted one. A quarter of the questions is asked in a run,
+//! another one in each.
 use super::boot::{Machine, Request};
 use super::listed::ask;
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, needed, say};
-use crate::sample::{seed, some_scripts};
+use crate::sample::{seed, some};
 
 /// A question; a part of what is recorded, for those that happen while the tools work.
 const SPECS: [(&[&str], Option<&str>); 10] = [
@@ -43,7 +43,7 @@ fn taken(kernel: &Kernel) {
     let mut requests = vec![];
     let mut asked = vec![];
     let seed = seed();
-    for (number, (spec, wanted)) in some_scripts(SPECS.to_vec(), 2, seed).iter().enumerate() {
+    for (number, (spec, wanted)) in some(SPECS.to_vec(), SPECS.len() / 4, seed).iter().enumerate() {
         for (tool, _) in TOOLS {
             let Some(text) = ask(kernel, &[&["resolve", "--format", tool], *spec].concat()) else { continue };
             let name = format!("x/{tool}{number}");

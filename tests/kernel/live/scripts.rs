@@ -1,12 +1,12 @@
 //! bpftrace's scripts against the kernel: bpftrace of this machine attaches each, and `check` has foretold what becomes of it.
 //!
 //! They are the tools that come with it, and small ones for each rule: `tests/fixtures/bpftrace/rules.txt`. Each takes seconds, as
-//! bpftrace compiles it: some are tried, others in each run, or all with `$PROBEIDX_SCRIPTS=all`.
+//! bpftrace compiles it: some are tried, others in each run.
 use super::boot::{Machine, Request};
 use super::outcomes::{Agreement, Class, unexplained};
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, wanted};
-use crate::sample::{seed, some_scripts};
+use crate::sample::{seed, some};
 use serde_json::Value;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -88,7 +88,8 @@ fn foretold(kernel: &Kernel) {
     let folder = tempfile::tempdir().unwrap();
     let all: Vec<(String, PathBuf)> = tools().into_iter().chain(rules(folder.path())).collect();
     let seed = seed();
-    let scripts = some_scripts(all, SHARE, seed);
+    let count = all.len() / SHARE;
+    let scripts = some(all, count, seed);
     let Some(outcomes) = wanted(outcomes(kernel, &scripts)) else { return };
     let of = format!("{}: scripts", kernel.release);
     let wrong = unexplained(&of, &outcomes, Outcome::agreement, &CLASSES);
