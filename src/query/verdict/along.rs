@@ -15,9 +15,7 @@ pub(super) struct Along<'v, 'a> {
     sections: Table<'a, SectionRecord>,
     /// The position among them of the section that holds the last address, or [`NONE`].
     pub section: u32,
-    symbols: Table<'a, SymbolRecord>,
-    /// Those behind `next`.
-    following: Iter<'a, SymbolRecord>,
+    symbols: Iter<'a, SymbolRecord>,
     next: Option<Pc>,
     /// How many symbols do not lie behind the last address.
     pub after: usize,
@@ -25,36 +23,19 @@ pub(super) struct Along<'v, 'a> {
 
 /// In place of a section.
 pub(super) const NONE: u32 = u32::MAX;
-/// So many symbols are walked along to an address; then it is searched for.
-const NEAR: usize = 64;
 
 impl<'v, 'a> Along<'v, 'a> {
     /// At the start of an object.
     pub fn new(view: &'v View<'a>, object: ObjectId) -> Self {
-        let symbols = view.symbols.part(view.symbols_of(object));
-        let mut following = symbols.iter();
-        let next = following.next().map(|symbol| symbol.pc);
-        Self {
-            view,
-            object,
-            sections: view.sections_of(object),
-            section: NONE,
-            symbols,
-            following,
-            next,
-            after: 0,
-        }
+        let mut symbols = view.symbols.part(view.symbols_of(object)).iter();
+        let next = symbols.next().map(|symbol| symbol.pc);
+        Self { view, object, sections: view.sections_of(object), section: NONE, symbols, next, after: 0 }
     }
     /// The section and the symbol that hold an address, which is not before the last one.
     pub fn to(&mut self, pc: u32) -> (Option<SectionRecord>, Option<Held>) {
-        let far = self.after + NEAR;
-        while self.has_symbol_up_to(pc) {
+        while self.next.is_some_and(|next| next.get() <= pc) {
+            self.next = self.symbols.next().map(|symbol| symbol.pc);
             self.after += 1;
-            if self.after == far {
-                self.after += self.symbols.from(far).partition_point(|symbol| symbol.pc.get() <= pc);
-                self.following = self.symbols.from(self.after).iter();
-            }
-            self.next = self.following.next().map(|symbol| symbol.pc);
         }
         let holds =
             |s: &SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());

@@ -1,5 +1,4 @@
 //! The kernel's own kprobe blacklist.
-use super::along::Along;
 use crate::query::index::functions::Scope;
 use crate::query::index::symbols;
 use probeidx_format::View;
@@ -25,23 +24,16 @@ pub struct Refused<'a> {
 
 /// The blacklists of all objects in scope, in the order of `/sys/kernel/debug/kprobes/blacklist`.
 pub fn refused<'a>(view: &View<'a>, scope: &Scope) -> Vec<Refused<'a>> {
-    let has_some = |object: &ObjectId| !view.refused_of(*object).is_empty();
-    scope.objects().filter(has_some).flat_map(|object| of_object(view, object)).collect()
+    scope.objects().flat_map(|object| of_object(view, object)).collect()
 }
 
 fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refused<'a>> {
     let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
-    let ranges = view.refused_of(object);
-    // The list is in the order in which the kernel adds to it; what holds the ranges is found in that of their addresses.
-    let mut by_address: Vec<usize> = (0..ranges.len()).collect();
-    by_address.sort_by_key(|at| ranges[*at].start);
-    let mut along = Along::new(view, object);
-    let mut found: Vec<_> = by_address.into_iter().map(|at| (at, along.to(ranges[at].start.get()))).collect();
-    found.sort_unstable_by_key(|(at, _)| *at);
-    found.into_iter().map(move |(at, (section, held))| {
-        let range = &ranges[at];
+    view.refused_of(object).iter().map(move |range| {
         let start = range.start.get();
+        let section = symbols::section(view, object, start);
         let address = symbols::address_in(view, object, section, start);
+        let held = section.and_then(|section| symbols::holding_in(view, object, section, start));
         Refused {
             module: (!module.is_empty()).then_some(module),
             start: address,
