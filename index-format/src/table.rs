@@ -21,12 +21,14 @@
 //! Of neighbours, most fields are close to each other: addresses, offsets into other tables, names of what is sorted
 //! by name. A block's own numbers are a twentieth of all.
 mod block;
+mod walk;
 mod write;
 
 use crate::record::Record;
 use crate::store::runs::Hints;
 use block::{Block, row};
 use std::ops::Range;
+pub(crate) use walk::Walk;
 pub use write::{Packed, pack};
 
 /// Records per block.
@@ -414,54 +416,6 @@ fn around(near: usize, part: Range<usize>, mut is_before: impl FnMut(usize) -> b
         }
     }
     low..high
-}
-
-/// The records of a table one after another, for readers of bytes that a store has as records; none of an index.
-pub(crate) struct Walk<'a, R> {
-    rows: Option<&'a dyn Rows<R>>,
-    at: u32,
-    end: u32,
-}
-
-impl<R> Clone for Walk<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Walk<'_, R> {}
-
-impl<'a, R> Walk<'a, R> {
-    /// No records.
-    #[inline]
-    pub fn none() -> Self {
-        Self { rows: None, at: 0, end: 0 }
-    }
-    /// All records of a table of a store.
-    pub fn of(table: Table<'a, R>) -> Self {
-        Self { rows: table.shared, at: table.first, end: table.first + table.len }
-    }
-    /// The number of records that are left.
-    pub fn len(&self) -> usize {
-        (self.end - self.at) as usize
-    }
-    /// The next record.
-    #[inline]
-    pub fn next(&mut self) -> Option<R> {
-        if self.at >= self.end {
-            return None;
-        }
-        let at = self.at;
-        self.at += 1;
-        step(self.rows, at)
-    }
-}
-
-/// A record of a [`Walk`], which it is not given: its owner then need not lie in memory.
-#[cold]
-#[inline(never)]
-fn step<R>(rows: Option<&dyn Rows<R>>, at: u32) -> Option<R> {
-    rows?.row(at, &mut Hints::default())
 }
 
 /// Fetches a record that is not in a table's bytes; of a damaged table there is none, and zeros stay. It is given its own

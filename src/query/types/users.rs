@@ -1,6 +1,6 @@
 //! The functions that take or return a type.
 use super::lookup::{self, DEEPEST};
-use probeidx_format::id::{FunctionId, ObjectId, TypeId};
+use probeidx_format::id::{FunctionId, ObjectId, PlaceId, TypeId};
 use probeidx_format::types::TypeKind;
 use probeidx_format::users::Use;
 use probeidx_format::{SectionName, View};
@@ -164,15 +164,16 @@ fn depth(view: &View<'_>, wanted: &[TypeId], type_id: TypeId) -> Option<u32> {
 
 /// Adds the objects in which a function has code, without duplicates.
 fn add_objects(view: &View<'_>, function: FunctionId, objects: &mut Vec<ObjectId>) {
-    let mut end = 0;
-    for place in view.places_of_function(function) {
-        if place.index() < end || view.places.facts(place.index()).is_none_or(|p| p.entry.get() == 0) {
+    let mut places = view.places_of_function(function);
+    while let Some(place) = places.next() {
+        if view.places.facts(place.index()).is_none_or(|p| p.entry.get() == 0) {
             continue;
         }
         let object = view.object_of_place(place);
-        end = view.places_of(object).end;
         if !objects.contains(&object) {
             objects.push(object);
         }
+        // Of an object one is enough.
+        places.skip_to(PlaceId::new(view.places_of(object).end as u32));
     }
 }
