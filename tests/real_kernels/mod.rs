@@ -1,5 +1,9 @@
 //! The kernels with debuginfo that this machine has: for the tests of the programs beside `probeidx`, which take this file by
 //! its path.
+#[path = "../kernel/sample.rs"]
+#[allow(dead_code, reason = "some of those who take this file ask all kernels")]
+mod sample;
+
 use std::path::PathBuf;
 
 /// Those of `PROBEIDX_KERNELS`, else the newest that is installed and those that scripts/kernels unpacked: the root that each
@@ -39,21 +43,17 @@ pub fn kernels() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Those of `PROBEIDX_KERNELS`, else what is installed and one of the others: by `PROBEIDX_SEED`, so that each has its turn.
-#[allow(dead_code, reason = "some of those who take this file ask all")]
+/// Those of `PROBEIDX_KERNELS`, else what is installed and one of the others, another one in each run.
+#[allow(dead_code, reason = "some of those who take this file ask all kernels")]
 pub fn some_kernels() -> Vec<(PathBuf, String)> {
     let all = kernels();
     if std::env::var_os("PROBEIDX_KERNELS").is_some() {
         return all;
     }
-    let (mut some, mut others): (Vec<_>, Vec<_>) =
+    let (mut found, others): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(root, _)| root.as_os_str() == "/");
-    let seed =
-        std::env::var("PROBEIDX_SEED").ok().and_then(|seed| seed.parse::<usize>().ok()).unwrap_or_default();
-    if !others.is_empty() {
-        some.push(others.swap_remove(seed % others.len()));
-    }
-    some
+    found.extend(sample::some(others, 1, sample::seed()));
+    found
 }
 
 /// Where tests keep what is costly to make.
