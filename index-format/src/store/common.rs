@@ -3,9 +3,9 @@
 //!
 //! What is the same row in both does not differ but for what numbers of the kernel it leads to. If no segment in between
 //! is absolute, only the runs of the segments after the older kernel are read.
-use super::flat;
 use super::kernel::Kernel;
-use super::levels::Levels;
+use super::runs::flat;
+use super::runs::levels::Levels;
 use super::runs::{NEW, Run, inverse};
 use super::segment::{Part, Source, Space};
 use crate::record::{FunctionRecord, VariableRecord};

@@ -3,8 +3,8 @@
 //! A segment has all runs of the files in which lines moved since the kernel before, and none of other files: these are in the
 //! segments below, as far as those are gone through ([`is_absolute`]). A file whose lines are the shared ones again has one run
 //! that says so.
-use super::levels::is_absolute;
 use super::record::LineRun;
+use super::runs::levels::is_absolute;
 use super::segment::{Part, Segment};
 use crate::table::Table;
 use std::collections::HashSet;

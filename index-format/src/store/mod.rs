@@ -22,15 +22,15 @@
 //!   also has an id, which it keeps when its row changes: a struct with one more member is a new row of `types`, and the
 //!   same type to all variables.
 //! * **Addresses.** An object is cut where its symbols and sections start. A piece keeps its shared addresses as long as
-//!   it does not grow, wherever the linker puts it; a kernel has how far each is from where it was before ([`shift`]). Ranges
-//!   translate by their start; their length stays.
+//!   it does not grow, wherever the linker puts it; a kernel has how far each is from where it was before
+//!   ([`shift`](runs::shift)). Ranges translate by their start; their length stays.
 //! * **Paths** of objects are shared without the release, and without what they begin with: see [`paths`].
 //! * **Lines.** A file is cut where functions and types are declared; what is between two declarations keeps its shared
 //!   lines while it fits. Only lines that differ are in [`line_runs`], so that most files need none.
 //! * **Names with numbers** of the preprocessor are shared without them: see [`numbered`].
 //! * **Lines and instruction starts** are cut at the functions of the symbol table: `sequences` and `code` have a row for
 //!   each, which starts with a state of its own.
-//! * **Names** without functions, or without symbols, keep the rows that they have: see `named`.
+//! * **Names** without functions, or without symbols, keep the rows that they have: see `kernel::named`.
 //! * **The blacklist** and the build ids of a kernel are in its own segment as they are.
 //! * Files of a unit keep their positions: new ones come last, and one that is gone leaves the empty string.
 //! * The [`manifest`] names kernels and segments. It is written anew with each change; see there.
@@ -49,46 +49,29 @@
 //! same records, but that a [`Table`](crate::Table) fetches each from its row ([`Kernel`]), and that objects, units and
 //! tracepoints are put together when they are first asked for ([`Records`](crate::records::Records)). Strings have no order there.
 //! A question for one thing searches in the runs of each level, and keeps there what it found, for the kernels that are open
-//! above it (`found`, `open`), and where its searches ended, for those that are asked the same (`recent`); a walk over many
-//! makes them one table (`flat`), in which a search costs a tenth, of what is made already for the kernel before. Of tables of which
-//! much is asked for, all records are put side by side (`side_by_side`), and strings that are names are listed (`named`).
+//! above it (`runs::found`, `kernel::open`), and where its searches ended, for those that are asked the same
+//! (`kernel::recent`). A walk over many makes them one table (`runs::flat`), in which a search costs a tenth, of what is made
+//! already for the kernel before. Of tables of which much is asked for, all records are put side by side
+//! (`kernel::side_by_side`), and strings that are names are listed (`kernel::named`).
 //!
 //! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`]. Which
 //! names differ from the kernel before was found when a kernel was added: see [`changed`], and [`differing`] for what a history
 //! tells beyond a comparison.
-mod assembled;
-pub mod back;
 pub mod changed;
 pub mod common;
 mod constants;
 pub mod differing;
-mod flat;
-mod found;
 pub mod kernel;
-mod later;
-pub mod levels;
 pub mod line_runs;
 pub mod manifest;
 pub mod moved;
-mod named;
 pub mod numbered;
-mod open;
 pub mod patch;
-mod patched;
 pub mod paths;
-mod pieces;
-mod recent;
 pub mod record;
 pub mod runs;
 pub mod segment;
-pub mod shift;
-mod side_by_side;
-mod starts;
 pub mod translate;
-mod upper_bits;
-mod view;
 
-pub use kernel::Kernel;
-pub use open::Open;
+pub use kernel::{BLOBS, Kernel, Open};
 pub use segment::{Part, Segment, SegmentId, Space};
-pub use view::BLOBS;

@@ -1,7 +1,7 @@
 //! Bytes that records refer to: found in the segments before, made of those by a patch, or appended.
 use super::buckets::Buckets;
 use probeidx_format::store::Kernel;
-use probeidx_format::store::kernel::is_bytes;
+
 use probeidx_format::store::patch;
 use probeidx_format::store::record::PatchedRecord;
 use probeidx_format::store::segment::Part;
@@ -41,7 +41,7 @@ impl<'p> Pool<'p> {
         before: Option<&'p Kernel<'p>>,
         known: impl IntoIterator<Item = (Owner, u32)>,
     ) -> Self {
-        debug_assert!(is_bytes(part));
+        debug_assert!(part.is_bytes());
         let first = before.map_or(0, |kernel| kernel.end(part));
         let known = Candidates::read(known);
         Self { part, before, known, first, new: vec![], patched: vec![], own: FxHashMap::default() }

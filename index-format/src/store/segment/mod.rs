@@ -9,8 +9,8 @@ mod parts;
 mod spaces;
 mod writer;
 
+use super::kernel::TAPSET;
 use super::record::PatchedRecord;
-use super::view::TAPSET;
 use crate::error::{Error, Result};
 use crate::header::checksum;
 use crate::record::Record;

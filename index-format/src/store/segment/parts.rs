@@ -109,9 +109,30 @@ parts! {
     LineRuns = "line_runs",
     /// The runs of this kernel, space after space: see [`Runs`](crate::store::runs::Runs).
     Runs = "runs",
-    /// A [`SpaceRecord`](crate::store::levels::SpaceRecord) for each [`Space`](super::Space).
+    /// A [`SpaceRecord`](crate::store::runs::levels::SpaceRecord) for each [`Space`](super::Space).
     RunPlaces = "run_places",
     /// The names of what differs from the kernel before, with 1 or 2 records if that is known: see
     /// [`changed`](crate::store::changed).
     Changed = "changed",
+}
+
+impl Part {
+    /// Whether it is bytes, numbered one by one.
+    pub fn is_bytes(self) -> bool {
+        matches!(
+            self,
+            Self::FunctionDetails
+                | Self::PlaceDetails
+                | Self::Lines
+                | Self::Boundaries
+                | Self::FrameRows
+                | Self::Blobs
+                | Self::NameHash
+                | Self::BuildIds
+                | Self::Refused
+                | Self::BlobPlaces
+                | Self::Runs
+                | Self::RunPlaces
+        )
+    }
 }

@@ -120,7 +120,7 @@ pub enum Source {
     Rows(Part),
     /// They are taken from what is free.
     Free(Free),
-    /// They are taken from what is free, and lead back by distances: see [`shift`](crate::store::shift).
+    /// They are taken from what is free, and lead back by distances: see [`shift`](crate::store::runs::shift).
     Shifted(Free),
     /// They are always given as they are.
     Themselves,

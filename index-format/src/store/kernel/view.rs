@@ -1,10 +1,10 @@
 //! A kernel of a store as a view.
-use super::kernel::Kernel;
-use super::paths;
-use super::translate::Translate;
+use super::Kernel;
 use crate::header::SectionName;
 use crate::id::{ObjectId, StrId};
 use crate::records::Records;
+use crate::store::paths;
+use crate::store::translate::Translate;
 use crate::strings::{Coded, Decoded, Strings};
 use crate::tapset::Tapset;
 use crate::view::View;
@@ -23,7 +23,7 @@ pub const BLOBS: [SectionName; 7] = [
 ];
 
 /// How many of them are the tapset's: all but the metadata.
-pub(super) const TAPSET: usize = BLOBS.len() - 1;
+pub(in crate::store) const TAPSET: usize = BLOBS.len() - 1;
 
 /// Of the strings of an index, for a store has none.
 static NONE: Decoded = Decoded::new();

@@ -1,9 +1,9 @@
 //! The records of a table side by side, for walks: one is then read in less time than one of an index.
-use super::kernel::Kernel;
-use super::later::Later;
-use super::runs::Hints;
-use super::segment::Space;
-use super::translate::Shared;
+use super::Kernel;
+use crate::store::runs::Hints;
+use crate::store::runs::later::Later;
+use crate::store::segment::Space;
+use crate::store::translate::Shared;
 
 /// The tables of a kernel, each put side by side when enough of its records were searched for to pay for it.
 pub struct SideBySide(Vec<Later<Box<[u8]>>>);

@@ -2,11 +2,11 @@
 use super::back::Back;
 use super::flat::{self, FEW, Flat, Spread};
 use super::found::Found;
-use super::open::BySegment;
-use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
-use super::segment::{Part, Segment, Source, Space};
 use super::shift;
+use super::{Hint, LEVELS, NEW, Run, Runs, inverse};
 use crate::error::{Error, Result};
+use crate::store::kernel::BySegment;
+use crate::store::segment::{Part, Segment, Source, Space};
 use std::borrow::Cow;
 use std::sync::Arc;
 use zerocopy::byteorder::little_endian::U32;
@@ -56,7 +56,7 @@ impl<'a> Levels<'a> {
     ///
     /// # Errors
     /// [`Error::Section`] if a segment does not name each space, or the chain has none.
-    pub(super) fn open(chain: &[Segment<'a>], open: &BySegment<Self>) -> Result<Arc<Self>> {
+    pub(in crate::store) fn open(chain: &[Segment<'a>], open: &BySegment<Self>) -> Result<Arc<Self>> {
         let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
         let first = chain.iter().rposition(is_first).unwrap_or(0);
         let mut below: Option<Arc<Self>> = None;
@@ -184,14 +184,14 @@ impl<'a> Levels<'a> {
         Some(own)
     }
     /// The runs of the last levels, the lowest first, from each to the one below; `None` if they lead further.
-    pub(super) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
+    pub(in crate::store) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
         let all = self.all();
         let kept = all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
         Some(all[kept..].iter().map(|level| level.runs(space)).collect())
     }
     /// The runs from the kernel's numbers to the shared ones. Cost: linear in those of all levels below the first whose runs are
     /// made already.
-    pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
+    pub(in crate::store) fn flat_there(&self, space: Space) -> Vec<Run> {
         if let Some(made) = self.flat[space as usize].0.made() {
             return made.runs().to_vec();
         }
@@ -201,7 +201,7 @@ impl<'a> Levels<'a> {
         flat::compose(own, &lower, self.own.first[space as usize])
     }
     /// Makes the runs from the kernel's numbers one piece, for who walks along all of them.
-    pub(super) fn flatten(&self, space: Space) {
+    pub(in crate::store) fn flatten(&self, space: Space) {
         self.flat[space as usize].0.now(|| Spread::new(self.flat_there(space)));
     }
     /// The runs from shared numbers to the kernel's. Cost: as for [`flat_there`](Self::flat_there).

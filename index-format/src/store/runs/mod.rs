@@ -8,7 +8,7 @@
 //! records of the kernel before, whose own runs lead on; what is new in the segment is numbered from [`NEW`] on. Every
 //! [`LEVELS`]th segment of a chain has runs that lead to rows at once.
 //!
-//! The same runs lead back, from a shared number to that of this kernel: see [`back`](super::back).
+//! The same runs lead back, from a shared number to that of this kernel: see [`back`].
 //!
 //! ```text
 //! 0      U32           where the bits start
@@ -20,6 +20,14 @@
 //! new numbers. A run is one bit, which is set if it stands for new numbers; how many numbers it passes over, which is 0 on
 //! the way there; its length less 1; how far what it stands for is from what would have followed, zigzag. These are
 //! exponential Golomb codes of orders 0, 2 and 1 ([`bits`](crate::bits)). A run takes 14 bits in the mean.
+pub mod back;
+pub(in crate::store) mod flat;
+mod found;
+pub(in crate::store) mod later;
+pub mod levels;
+pub mod shift;
+mod upper_bits;
+
 use crate::bits::{BitWriter, Bits};
 use crate::record::Record;
 use crate::table::{Table, pack};
@@ -34,7 +42,7 @@ pub const LEVELS: u32 = 8;
 /// The orders of a run's codes.
 const ORDERS: [u32; 3] = [0, 2, 1];
 /// How many runs are read one after another at most.
-pub(super) const GROUP: usize = 16;
+const GROUP: usize = 16;
 
 /// Consecutive numbers that stand for consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +65,7 @@ impl Run {
 /// The state before a run.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(super) struct RunGroup {
+struct RunGroup {
     /// Where the run before ends.
     from: U32,
     /// What would follow: old numbers and new ones.
@@ -84,7 +92,7 @@ impl Record for RunGroup {
 /// Runs in the order of the numbers that are searched for.
 #[derive(Clone, Copy, Default)]
 pub struct Runs<'a> {
-    pub(super) groups: Table<'a, RunGroup>,
+    groups: Table<'a, RunGroup>,
     bits: &'a [u8],
     count: u32,
 }
@@ -127,7 +135,7 @@ impl<'a> Runs<'a> {
     }
     /// Reads those of a group, and on.
     #[inline]
-    pub(super) fn reader(&self, group: usize) -> Option<Reader<'a>> {
+    fn reader(&self, group: usize) -> Option<Reader<'a>> {
         Some(Reader::new(&self.groups.get(group)?, self.bits))
     }
     /// All of them.
@@ -140,7 +148,7 @@ impl<'a> Runs<'a> {
 }
 
 /// Reads runs one after another.
-pub(super) struct Reader<'a> {
+struct Reader<'a> {
     from: u32,
     to: [u32; 2],
     bits: Bits<'a>,

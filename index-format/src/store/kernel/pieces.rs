@@ -1,7 +1,7 @@
 //! Which rows of segments the records of a table are.
 use super::Kernel;
-use super::runs::Hint;
-use super::segment::{Part, Space};
+use crate::store::runs::Hint;
+use crate::store::segment::{Part, Space};
 use crate::table::Piece;
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
 //! What was found last in the runs of a space, for all who ask for it later: kernels of a chain, and threads.
-use super::runs::Hint;
+use super::Hint;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

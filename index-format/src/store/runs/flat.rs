@@ -1,7 +1,7 @@
 //! The runs of a space in one piece, for walks: a search in them costs a tenth of one through all levels.
 use super::later::Later;
-use super::runs::{Builder, NEW, Run, Runs, append};
 use super::upper_bits::UpperBits;
+use super::{Builder, NEW, Run, Runs, append};
 
 /// The runs of a space, which are made when enough numbers were searched for to pay for it.
 pub type Flat = Later<Spread>;
@@ -137,7 +137,7 @@ pub fn join(upper: &[Run], lower: &[Run]) -> Vec<Run> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::encode;
+    use super::super::encode;
     use super::*;
     use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! What the kernels of a store that are open have in common: each segment of a chain is that of all kernels after it.
-use super::levels::Levels;
 use super::recent::Recent;
-use super::segment::SegmentId;
+use crate::store::runs::levels::Levels;
+use crate::store::segment::SegmentId;
 use crate::strings::Decoded;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,7 +16,7 @@ pub struct Open<'a> {
 }
 
 /// Something of each segment that is open.
-pub(super) struct BySegment<T>(Mutex<BTreeMap<SegmentId, Weak<T>>>);
+pub(in crate::store) struct BySegment<T>(Mutex<BTreeMap<SegmentId, Weak<T>>>);
 
 impl<T> Default for BySegment<T> {
     fn default() -> Self {

@@ -4,12 +4,12 @@
 //! another kernel that has other neighbours. So what a row says counts only if what is there has its name: a name without
 //! functions keeps the row that any kernel before wrote for it.
 use super::Kernel;
-use super::later::Later;
-use super::runs::{Hint, Hints};
-use super::segment::{Part, Space};
 use crate::id::{NameId, StrId, SymbolId};
 use crate::names::candidates;
 use crate::record::{FunctionRecord, NameRecord, SymbolRecord};
+use crate::store::runs::later::Later;
+use crate::store::runs::{Hint, Hints};
+use crate::store::segment::{Part, Space};
 use std::ops::Range;
 
 /// The rank of each string that is a name, or [`NONE`].

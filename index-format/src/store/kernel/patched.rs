@@ -1,9 +1,9 @@
 //! Which details of placements are patches: for walks, one list of all segments, in which a search costs a tenth.
-use super::flat::{FEW, Spread};
-use super::later::Later;
-use super::record::PatchedRecord;
-use super::runs::Run;
-use super::segment::{Part, Segment};
+use crate::store::record::PatchedRecord;
+use crate::store::runs::Run;
+use crate::store::runs::flat::{FEW, Spread};
+use crate::store::runs::later::Later;
+use crate::store::segment::{Part, Segment};
 use crate::table::Table;
 
 /// The patches among the details of placements of a chain.

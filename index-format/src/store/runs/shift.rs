@@ -1,12 +1,12 @@
 //! Addresses of a kernel, by how far they are from those of the kernel before.
 //!
 //! What stands behind a function that grew moves as a whole: nearly all pieces of an update moved as far as their neighbours. So
-//! the runs of [`Space::Pcs`](super::Space::Pcs) lead, of a segment with levels below, from a shared address not to the
+//! the runs of [`Space::Pcs`](crate::store::Space::Pcs) lead, of a segment with levels below, from a shared address not to the
 //! kernel's own but to the shared one plus that distance: a run for all that moved as far. New shared addresses lead to the
 //! kernel's own, as all do in a segment without levels below. What the kernel has no more leads to new numbers.
 //!
 //! The kernel's own addresses of several objects are the same numbers, so that they could not lead on from kernel to kernel.
-use super::runs::{NEW, Run, append};
+use super::{NEW, Run, append};
 use std::iter::once;
 
 /// Distances are less than that in both directions.

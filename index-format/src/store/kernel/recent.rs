@@ -1,6 +1,6 @@
 //! Where searches ended in the tables of a chain's kernels: one that asks the same of each kernel searches for nearly the same
 //! rows, one after another.
-use super::segment::{SegmentId, Space};
+use crate::store::segment::{SegmentId, Space};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

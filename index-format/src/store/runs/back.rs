@@ -4,7 +4,7 @@
 //! and what is new is numbered as it comes. Each of these two is mostly one **ascent**: runs that follow one another in both
 //! orders, but for those of the other kind between them. So the way back is not stored once more: an ascent says where its first
 //! run is, and a number is searched for among its runs.
-use super::runs::{GROUP, NEW, Run, Runs};
+use super::{GROUP, NEW, Run, Runs};
 use crate::record::Record;
 use crate::table::{Table, pack};
 use zerocopy::byteorder::little_endian::U32;
@@ -108,7 +108,7 @@ pub fn encode(runs: &[Run]) -> (Vec<u8>, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::{self, Builder, inverse};
+    use super::super::{self as runs, Builder, inverse};
     use super::*;
     use proptest::prelude::*;
 

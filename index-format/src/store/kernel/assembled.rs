@@ -1,6 +1,6 @@
 //! What is put together once and kept: the bytes that patches make, for as long as the kernel is open.
-use super::segment::Part;
 use crate::kept::Kept;
+use crate::store::segment::Part;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
