@@ -13,7 +13,7 @@ pub mod reason;
 pub(crate) mod stap_blocklist;
 mod suffix;
 pub mod sweep;
-mod trampoline;
+pub(crate) mod trampoline;
 pub mod unknown;
 mod verdicts;
 use super::index::functions::{self, kernel};

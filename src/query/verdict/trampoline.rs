@@ -9,6 +9,7 @@ use super::unknown::Unknown;
 use crate::query::index::functions;
 use crate::query::index::symbols::Held;
 use crate::query::types::lookup::stripped;
+use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId, StrId};
 use probeidx_format::machine;
 use probeidx_format::record::{FunctionRecord, InBtf, ObjectRecord, PlaceRecord, SymbolRecord, UnitRecord};
@@ -30,6 +31,11 @@ const DENIED: [&[u8]; 8] = [
     b"preempt_count_sub",
     b"rcu_read_unlock_strict",
 ];
+
+/// Whether a kernel has such a list.
+pub fn denies(view: &View<'_>) -> bool {
+    view.name(b"btf_id_deny").is_some()
+}
 
 impl Judge<'_, '_> {
     /// Why no trampoline can be attached to a function whose entry has an ftrace site. `held` is a symbol at its entry.
@@ -90,7 +96,7 @@ impl Judge<'_, '_> {
             _ if self.is_ambiguous(object, name) => return Some(Reason::AmbiguousName),
             _ => {}
         }
-        if DENIED.contains(&self.view.string(name)) && self.view.name(b"btf_id_deny").is_some() {
+        if DENIED.contains(&self.view.string(name)) && denies(self.view) {
             return Some(Reason::Blacklist);
         }
         match function {

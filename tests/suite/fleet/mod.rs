@@ -1,6 +1,7 @@
 //! A store of kernels: what goes in comes out, in any order, and damage is named.
 mod added;
 mod asked;
+mod judged;
 mod told;
 mod walked;
 

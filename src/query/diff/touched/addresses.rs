@@ -8,7 +8,7 @@ use super::{Both, Names};
 use crate::query::index::functions::{self, kernel};
 use crate::query::index::symbols::{is_executable, is_printed};
 use probeidx_format::View;
-use probeidx_format::id::{ObjectId, PlaceId, StrId};
+use probeidx_format::id::{FunctionId, ObjectId, PlaceId, StrId};
 use probeidx_format::record::{ObjectRecord, SectionRecord, SiteRecord, SymbolRecord};
 use probeidx_format::store::common::{Common, Which};
 use probeidx_format::store::record::CodeRecord;
@@ -28,14 +28,20 @@ pub struct Window {
     pub pcs: Range<u32>,
 }
 
-/// Functions on whose entries verdicts may differ, or whose names other symbols have; returns the windows in which they are.
-/// `None` if vmlinux has other sections. Cost: linear in what only one kernel has, and a search for each place in code.
-pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) -> Option<Vec<Window>> {
+/// Functions on whose entries verdicts may differ, or whose names other symbols have, given the shared numbers of those with
+/// other prototypes; returns the windows in which they are. `None` if vmlinux has other sections. Cost: linear in what only one
+/// kernel has, and a search for each place in code.
+pub fn functions<'a>(
+    both: &Both<'a>,
+    prototypes: &FxHashSet<u32>,
+    names: &mut Names<'a>,
+) -> Option<Vec<Window>> {
     let symbols = both.common(Space::Symbols);
     let mut found = Found { both, names, windows: vec![] };
     found.sections()?;
     found.by_name(&symbols);
     for which in Which::BOTH {
+        found.prototypes(which, prototypes);
         found.around(&symbols, which);
         found.sites(which);
         found.code(which);
@@ -206,6 +212,19 @@ impl<'a> Found<'a, '_> {
             let next = (at + 1..).map_while(symbol).find(|next| is_printed(*next) && next.pc.get() > pc);
             let reach = pc.saturating_add(stored.size.get()).max(pc + 1);
             self.window(which, object, pc..next.map_or(reach, |next| next.pc.get().max(reach)));
+        }
+    }
+    /// What starts where these functions do: a symbol is judged by the prototype of a function at its address.
+    fn prototypes(&mut self, which: Which, functions: &FxHashSet<u32>) {
+        let view = self.both.view(which);
+        let levels = self.both.kernel(which).levels();
+        let own = functions.iter().filter_map(|function| levels.back(Space::FunctionIds, *function));
+        for id in own.flat_map(|own| view.places_of_function(FunctionId::new(own))) {
+            let place = view.places.get(id.index()).filter(|place| place.entry.get() != 0);
+            if let Some(place) = place.filter(|place| view.outer(id, *place).is_none()) {
+                let pc = place.entry.get();
+                self.window(which, view.object_of_place(id), pc..pc.saturating_add(1));
+            }
         }
     }
     /// Functions whose entries have other sites.

@@ -8,11 +8,11 @@ use probeidx_format::store::translate::Shared;
 use probeidx_format::store::{Kernel, Space};
 use rustc_hash::FxHashSet;
 
-/// Functions that only one kernel has, or whose parameters, return type or order among those of their name may differ.
-/// Returns the shared numbers of those with other parameters. Cost: linear in what only one has.
+/// Functions that only one kernel has, or whose parameters, return type, flags or order among those of their name may differ.
+/// Returns the shared numbers of those with another prototype or other flags. Cost: linear in what only one has.
 pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) -> FxHashSet<u32> {
     let (ids, rows) = (both.common(Space::FunctionIds), both.common(Space::Functions));
-    let mut signatures = FxHashSet::default();
+    let mut prototypes = FxHashSet::default();
     let mut hints = [Hint::default(); 4];
     for (new, old) in ids.changed(&rows) {
         let [first, second, of_ids, neighbours] = &mut hints;
@@ -20,18 +20,21 @@ pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) -> FxHashSet<u32> {
         let other: Option<FunctionRecord> = both.row(Which::New, new, second);
         let (Some(one), Some(other)) = (one, other) else { continue };
         let same_details = one.details == other.details && one.variables == other.variables;
-        let differs = !same_details && !same_signature([both.pair.old, both.pair.new], [one, other]);
+        // The flags say how BTF describes it, on which a verdict depends: 6.1.0-57 has `arch_prepare_bpf_trampoline` once, and
+        // 6.1.0-56 twice.
+        let differs = one.flags != other.flags
+            || !same_details && !same_signature([both.pair.old, both.pair.new], [one, other]);
         // Declarations of a name are told apart by their lines.
         let is_moved = one.line != other.line && !is_alone(both, new, other.name, neighbours);
         if differs || is_moved {
             names.push(both.text(other.name));
         }
         if differs {
-            signatures.extend(both.pair.new.levels().there(Space::FunctionIds, new, of_ids));
+            prototypes.extend(both.pair.new.levels().there(Space::FunctionIds, new, of_ids));
         }
     }
     one_sided(both, &ids, |f: FunctionRecord| f.name, |name| names.push(both.text(name)));
-    signatures
+    prototypes
 }
 
 /// Whether no other function of the newer kernel has this one's name.
@@ -77,8 +80,8 @@ pub fn one_sided<R: Shared>(
 }
 
 /// Tracepoints that only one kernel has, or whose parameters or fields may differ, given the functions with other
-/// parameters. Cost: linear in all tracepoints.
-pub fn tracepoints<'a>(both: &Both<'a>, signatures: &FxHashSet<u32>) -> Names<'a> {
+/// prototypes. Cost: linear in all tracepoints.
+pub fn tracepoints<'a>(both: &Both<'a>, prototypes: &FxHashSet<u32>) -> Names<'a> {
     let mut names = Names::default();
     let (rows, fields) = (both.common(Space::Tracepoints), both.common(Space::EventFields));
     one_sided(both, &rows, |t: TracepointRecord| t.name, |name| names.push(both.text(name)));
@@ -95,7 +98,7 @@ pub fn tracepoints<'a>(both: &Both<'a>, signatures: &FxHashSet<u32>) -> Names<'a
             })
         };
         for (_, tracepoint) in kernel.all_stored::<TracepointRecord>() {
-            if signatures.contains(&tracepoint.prototype.get())
+            if prototypes.contains(&tracepoint.prototype.get())
                 || (!breaks.is_empty() && has_other_fields(&tracepoint))
             {
                 names.push(both.text(tracepoint.name));

@@ -19,6 +19,7 @@ mod told;
 use super::Part;
 use crate::query::index::functions::kernel;
 use crate::query::index::provenance::{self, Provenance};
+use crate::query::verdict::trampoline;
 use addresses::Window;
 use probeidx_format::View;
 use probeidx_format::id::StrId;
@@ -187,8 +188,10 @@ impl<'a> Both<'a> {
         let is_known =
             |view: &View<'_>| kernel(view).is_some() && provenance::of_index(view) == Provenance::Dwarf;
         let has_modules = self.views.map(|view| view.object_ids().nth(1).is_some());
+        let denies = self.views.map(trampoline::denies);
         machines[0] == machines[1]
             && has_modules[0] == has_modules[1]
+            && denies[0] == denies[1]
             && self.views.into_iter().all(is_known)
             && self.objects_have_the_same_flags()
     }
@@ -215,9 +218,9 @@ impl<'a> Both<'a> {
     /// The names of functions, but for those of [`placements`], and of tracepoints; and where verdicts may differ.
     fn functions(&self) -> Option<(Names<'a>, Names<'a>, Vec<Window>)> {
         let mut names = Names::default();
-        let signatures = declarations::functions(self, &mut names);
-        let tracepoints = declarations::tracepoints(self, &signatures);
-        let windows = addresses::functions(self, &mut names)?;
+        let prototypes = declarations::functions(self, &mut names);
+        let tracepoints = declarations::tracepoints(self, &prototypes);
+        let windows = addresses::functions(self, &prototypes, &mut names)?;
         Some((names, tracepoints, windows))
     }
     /// The name of a function, given its shared number.
