@@ -1,6 +1,7 @@
 //! Writes to a store. The segments are appended, and the manifest that names them replaces the old one at once: after a
 //! failure there is the old store or the new one.
 use super::add::segment;
+use super::nearest::Told;
 use crate::build_id::hex;
 use crate::error::{Error, ErrorKind, Result};
 use crate::observer::Observer;
@@ -68,7 +69,7 @@ pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Adde
         return Err(Error::new(ErrorKind::Unsupported, what).at(index.path()).hint(remedy));
     }
     let machine = view.machine();
-    let nearest = contents.nearest(machine, release.as_bytes());
+    let nearest = contents.nearest(machine, &Told::of(release.as_bytes(), compiler(&view)));
     let (bytes, after) = {
         let before = match (&contents.store, nearest) {
             (Some(store), Some(at)) => Some(store.kernel(&store.manifest().kernels[at])?),
@@ -253,18 +254,13 @@ impl Contents {
     fn at(&self, kernel: usize) -> u32 {
         self.kernels[kernel].segment
     }
-    /// The kernel of the same machine and line that a new one has most in common with, by its release: the same flavour
-    /// counts most, then the nearest version.
-    ///
-    /// Another line starts a chain of its own: 7.3 after 6.1 has 88.2 MB, alone 91.4; but every eighth update of 6.12 in a
-    /// chain that starts with 6.1 has 14 MB, because all of it is elsewhere than there.
-    fn nearest(&self, machine: u16, release: &[u8]) -> Option<usize> {
-        let own = Name::of(release);
+    /// The kernel that a new one follows: see [`nearest`](super::nearest).
+    fn nearest(&self, machine: u16, own: &Told) -> Option<usize> {
+        let told = |kernel: &NewKernel| Told::of(&kernel.release, &kernel.compiler);
         let of_machine = |kernel: &NewKernel| self.segments[kernel.segment as usize].machine.get() == machine;
         let all = self.kernels.iter().enumerate().filter(|(_, kernel)| of_machine(kernel));
-        let named = all.map(|(at, kernel)| (at, Name::of(&kernel.release)));
-        let of_line = named.filter(|(_, name)| name.line == own.line);
-        of_line.min_by_key(|(_, name)| own.distance(name)).map(|(at, _)| at)
+        let all: Vec<(usize, Told)> = all.map(|(at, kernel)| (at, told(kernel))).collect();
+        own.nearest(all.iter().map(|(at, told)| (*at, told)))
     }
     fn push(&mut self, bytes: &[u8], before: u32, machine: u16, flags: u16) -> Result<()> {
         let id = Segment::open(bytes).map_err(|e| damaged(Path::new("segment"), e))?.id();
@@ -319,37 +315,4 @@ impl Contents {
 
 fn temporary(folder: &Path) -> Result<tempfile::NamedTempFile> {
     crate::write::unfinished(folder).map_err(|e| Error::io(folder, "write into the store", e))
-}
-
-/// The parts of a release that tell how much two kernels have in common.
-struct Name {
-    /// `6.1` of `6.1.0-56-cloud-amd64`.
-    line: Vec<u64>,
-    version: Vec<u64>,
-    flavour: Vec<u8>,
-}
-
-impl Name {
-    fn of(release: &[u8]) -> Self {
-        let version: Vec<u64> = release
-            .split(|b| !b.is_ascii_digit())
-            .filter_map(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
-            .take(4)
-            .collect();
-        let letters = release
-            .split(|b| *b == b'-')
-            .skip_while(|part| part.iter().any(u8::is_ascii_digit) && part[0].is_ascii_digit());
-        Self {
-            line: version.iter().copied().take(2).collect(),
-            version,
-            flavour: letters.collect::<Vec<_>>().join(&b'-'),
-        }
-    }
-    fn distance(&self, other: &Self) -> (bool, Vec<u64>) {
-        let apart = |at: usize| {
-            let part = |version: &[u64]| version.get(at).copied().unwrap_or(0);
-            part(&self.version).abs_diff(part(&other.version))
-        };
-        (self.flavour != other.flavour, (0..4).map(apart).collect())
-    }
 }

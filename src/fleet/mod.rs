@@ -2,6 +2,7 @@
 pub mod add;
 mod change;
 mod list;
+mod nearest;
 pub mod same;
 
 pub use change::{Added, add, merge, remove, verify};

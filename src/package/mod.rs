@@ -31,7 +31,6 @@
 //! paths of [`members`](crate::load::members), which exist nowhere on disk. Compressed data that inflates to more than
 //! [`most`] allows is refused.
 mod cpio;
-mod crc64;
 mod deb;
 mod rpm;
 mod stream;

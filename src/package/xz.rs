@@ -1,6 +1,5 @@
 //! The blocks of an xz stream, which can be unpacked independently of each other: dpkg and rpm compress with several threads,
 //! and so there is one for each 24 MiB (the format: tukaani.org/xz/xz-file-format.txt).
-use super::crc64::crc64;
 use flate2::Crc;
 use lzma_rust2::Lzma2Reader;
 use std::io::{self, Read};
@@ -120,7 +119,7 @@ impl<'d> Block<'d> {
         let fits = match self.check {
             Check::None => true,
             Check::Crc32 => sum32(out).to_le_bytes() == stored,
-            Check::Crc64 => crc64(out).to_le_bytes() == stored,
+            Check::Crc64 => sum64(out).to_le_bytes() == stored,
         };
         if fits { Ok(()) } else { Err(damaged("the checksum of a block of xz does not fit")) }
     }
@@ -133,6 +132,12 @@ fn sum32(bytes: &[u8]) -> u32 {
     let mut sum = Crc::new();
     sum.update(bytes);
     sum.sum()
+}
+
+fn sum64(bytes: &[u8]) -> u64 {
+    let mut sum = crc64fast::Digest::new();
+    sum.write(bytes);
+    sum.sum64()
 }
 
 /// A number of 7 bits a byte, the lowest first.

@@ -18,6 +18,8 @@
 //! * A [`Segment`] is what one kernel adds to the **chain** of segments before it: new rows and bytes, numbered on from
 //!   theirs, and how this kernel numbers all of it ([`runs`]). Nothing before it changes, so that a store is only
 //!   appended to. Parts are listed and explained in [`Part`].
+//! * **Lines** of kernels. Mostly a chain has the updates of one, such as 6.1. The first kernel of the next line may follow one of
+//!   the line before; its runs lead to rows at once, so that no question goes through those of the other line.
 //! * **Rows and ids.** A row is found by its content. What others refer to (objects, units, types, functions, placements)
 //!   also has an id, which it keeps when its row changes: a struct with one more member is a new row of `types`, and the
 //!   same type to all variables.
@@ -25,7 +27,7 @@
 //!   it does not grow, wherever the linker puts it; a kernel has how far each is from where it was before
 //!   ([`shift`](runs::shift)). Ranges translate by their start; their length stays.
 //! * **Paths** of objects are shared without the release, and without what they begin with: see [`paths`].
-//! * **Lines.** A file is cut where functions and types are declared; what is between two declarations keeps its shared
+//! * **Lines of source.** A file is cut where functions and types are declared; what is between two declarations keeps its shared
 //!   lines while it fits. Only lines that differ are in [`line_runs`], so that most files need none.
 //! * **Names with numbers** of the preprocessor are shared without them: see [`numbered`].
 //! * **Lines and instruction starts** are cut at the functions of the symbol table: `sequences` and `code` have a row for

@@ -14,6 +14,7 @@ mod strings;
 mod tables;
 mod types;
 
+use super::nearest::are_of_one_line;
 use crate::query::diff;
 use buckets::Buckets;
 use numbers::Numbers;
@@ -128,6 +129,8 @@ struct Adding<'v> {
     /// The kernel before as if it had an index.
     known: Option<View<'v>>,
     to: Numbers,
+    /// How many segments are before it, from the first of its line on: that one has no level below.
+    depth: u32,
     free: [u32; Free::COUNT],
     runs: Vec<Vec<Run>>,
     lengths: Vec<u32>,
@@ -140,11 +143,20 @@ struct Adding<'v> {
 impl<'v> Adding<'v> {
     fn new(view: &'v View<'v>, before: Option<&'v Kernel<'v>>) -> Self {
         let free = |kernel: &Kernel<'_>| kernel.own().header.free.map(U32::get);
+        let known = before.map(View::of_store);
+        let depth = |(known, kernel): (&View<'_>, &Kernel<'_>)| match are_of_one_line([
+            known.release(),
+            view.release(),
+        ]) {
+            true => kernel.own().header.depth.get() + 1,
+            false => 0,
+        };
         let spaces = Space::ALL.len();
         Self {
             view,
             before,
-            known: before.map(View::of_store),
+            depth: known.as_ref().zip(before).map_or(0, depth),
+            known,
             to: Numbers::new(vec![], FxHashMap::default()),
             // 0 is not an address.
             free: before.map_or([0, 0, 0, 4096, lines::FIRST_FREE, 0, 0], free),
@@ -181,7 +193,7 @@ impl<'v> Adding<'v> {
 
     /// The kernel before, if what differs from it is all that is stored.
     fn below(&self) -> Option<&'v Kernel<'v>> {
-        self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1))
+        self.before.filter(|_| !is_absolute(self.depth))
     }
     fn part(&mut self, part: Part, bytes: Vec<u8>, records: u32, first: u32) {
         self.parts[part as usize] = (bytes, records, first);
@@ -486,7 +498,7 @@ impl<'v> Adding<'v> {
             machine: self.view.machine(),
             before: self.before.map_or(SegmentId::default(), |kernel| kernel.own().id()),
             release: self.to.string(self.view.release_id().get()),
-            depth: self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1),
+            depth: self.depth,
             free: self.free,
             compared: self.compared,
         };

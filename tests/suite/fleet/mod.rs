@@ -2,6 +2,7 @@
 mod added;
 mod asked;
 mod judged;
+mod lines;
 mod told;
 mod walked;
 

@@ -34,7 +34,7 @@ fn names(view: &View<'_>) -> BTreeSet<String> {
 
 /// The subjects of which the segments of a store say that nothing differs from the kernel before, which is held against what the
 /// two kernels have; and how many others there are.
-fn same(folder: &Path) -> (BTreeSet<String>, usize) {
+pub fn same(folder: &Path) -> (BTreeSet<String>, usize) {
     let store = Store::open(folder).unwrap();
     let (mut same, mut others) = (BTreeSet::new(), 0);
     for entry in store.manifest().kernels {

@@ -26,7 +26,7 @@ pub use writer::{Own, SegmentWriter};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 2;
+pub const VERSION: u32 = crate::VERSION * 100 + 3;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
@@ -71,7 +71,7 @@ pub struct SegmentHeader {
     pub before: SegmentId,
     /// The kernel's release.
     pub release: U32,
-    /// The number of segments before.
+    /// The number of segments before, from the first of its line on.
     pub depth: U32,
     /// The first shared numbers that are free after it: see [`Free`].
     pub free: [U32; Free::COUNT],

@@ -1,0 +1,152 @@
+//! Which kernel of a store a new one follows: the one with which it has most in common, as far as releases and compilers tell.
+//!
+//! | cloud kernel | of the same machine in the store | bytes |
+//! | --- | --- | --- |
+//! | 7.2.12 | an update of the line: 7.2.11 | 0.4 MB |
+//! | 6.1.0-56 | another flavour of the same build | 3.8 MB |
+//! | 7.3.4 | the line before by the same compiler: 7.2.12 | 20.5 MB |
+//! | 7.3.4 | its line by another compiler: 7.3 | 59.2 MB |
+//! | 7.3.4 | none | 77 MB |
+//!
+//! A line further away is of no use: 7.3 after 6.1 has 88 MB in place of 91, and each eighth update of 6.12 in a chain that
+//! starts with 6.1 has 14 MB, because all of it is elsewhere than there.
+
+/// What tells how much two kernels have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// `6.1.0-56` of `6.1.0-56-cloud-amd64`.
+    version: Vec<u64>,
+    flavour: Vec<u8>,
+    /// Whether it is clang, and its first number; `None` if unknown.
+    compiler: Option<(bool, u64)>,
+}
+
+impl Told {
+    /// Of a kernel, by its release and what it says of its compiler.
+    pub fn of(release: &[u8], compiler: &[u8]) -> Self {
+        let numbers = release.split(|b| !b.is_ascii_digit()).filter_map(number);
+        let letters = release
+            .split(|b| *b == b'-')
+            .skip_while(|part| part.iter().any(u8::is_ascii_digit) && part[0].is_ascii_digit());
+        Self {
+            version: numbers.take(4).collect(),
+            flavour: letters.collect::<Vec<_>>().join(&b'-'),
+            compiler: of_compiler(compiler),
+        }
+    }
+    /// The one that a kernel follows among those of its machine; `None` if it starts a chain.
+    pub fn nearest<'t>(&self, others: impl Iterator<Item = (usize, &'t Self)>) -> Option<usize> {
+        let near = others.filter(|(_, other)| self.is_of_line(other) || self.is_next_to(other));
+        near.min_by_key(|(_, other)| self.distance(other)).map(|(at, _)| at)
+    }
+    fn is_of_line(&self, other: &Self) -> bool {
+        self.line() == other.line()
+    }
+    fn line(&self) -> &[u64] {
+        &self.version[..self.version.len().min(2)]
+    }
+    /// Whether one line comes after the other, and one compiler made both. What follows 6.19 is 7.0.
+    fn is_next_to(&self, other: &Self) -> bool {
+        let ([a, b], [c, d]) = (self.line(), other.line()) else { return false };
+        let [(first, last), (next, start)] =
+            if (a, b) < (c, d) { [(a, b), (c, d)] } else { [(c, d), (a, b)] };
+        let is_next = match next - first {
+            0 => start - last == 1,
+            1 => *start == 0 && *last >= LAST,
+            _ => false,
+        };
+        is_next && self.compiler.is_some() && self.compiler == other.compiler
+    }
+    fn distance(&self, other: &Self) -> (bool, bool, bool, Vec<u64>) {
+        let apart = |at: usize| {
+            let part = |version: &[u64]| version.get(at).copied().unwrap_or(0);
+            part(&self.version).abs_diff(part(&other.version))
+        };
+        (
+            self.compiler != other.compiler,
+            !self.is_of_line(other),
+            self.flavour != other.flavour,
+            (0..4).map(apart).collect(),
+        )
+    }
+}
+
+/// Whether two releases are of one line, such as 6.1.
+pub fn are_of_one_line(releases: [&[u8]; 2]) -> bool {
+    let [one, other] = releases.map(|release| Told::of(release, b""));
+    one.is_of_line(&other)
+}
+
+/// The second number of the last line before the first one grows: 3.19, 4.20, 5.19 and 6.19 were that.
+const LAST: u64 = 19;
+
+/// Of `gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0` or `Debian clang version 19.1.7 (3+b1)`.
+fn of_compiler(text: &[u8]) -> Option<(bool, u64)> {
+    let mut words = text.split(|b| b.is_ascii_whitespace() || *b == b'(');
+    let version = words.find(|word| word.first().is_some_and(u8::is_ascii_digit))?;
+    let first = number(version.split(|b| !b.is_ascii_digit()).next()?)?;
+    Some((memchr::memmem::find(text, b"clang").is_some(), first))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GCC_12: &str = "gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0";
+    const GCC_14: &str = "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0";
+    const GCC_16: &str = "x86_64-linux-gnu-gcc-16 (Debian 16.2.0-4) 16.2.0";
+    const NEWER_16: &str = "gcc (GCC) 16.3.1 20261001 (Red Hat 16.3.1-1)";
+    const CLANG_16: &str = "Debian clang version 16.0.6 (27+b1)";
+
+    fn follows(release: &str, compiler: &str, others: &[(&'static str, &str)]) -> Option<&'static str> {
+        let told: Vec<Told> =
+            others.iter().map(|(release, text)| Told::of(release.as_bytes(), text.as_bytes())).collect();
+        let own = Told::of(release.as_bytes(), compiler.as_bytes());
+        own.nearest(told.iter().enumerate()).map(|at| others[at].0)
+    }
+
+    #[test]
+    fn updates_follow_the_nearest_of_their_flavour() {
+        let line = [
+            ("6.1.0-53-cloud-amd64", GCC_12),
+            ("6.1.0-54-amd64", GCC_12),
+            ("6.1.0-56-cloud-amd64", GCC_12),
+            ("6.12.117+deb13-cloud-amd64", GCC_12),
+        ];
+        assert_eq!(follows("6.1.0-55-cloud-amd64", GCC_12, &line), Some("6.1.0-56-cloud-amd64"));
+        assert_eq!(follows("6.1.0-54-cloud-amd64", GCC_12, &line), Some("6.1.0-53-cloud-amd64"));
+        assert_eq!(follows("6.1.0-57-rt-amd64", GCC_12, &line), Some("6.1.0-56-cloud-amd64"));
+        assert_eq!(follows("5.10.0-43-cloud-amd64", GCC_12, &line), None);
+    }
+
+    #[test]
+    fn a_line_follows_the_next_one_by_its_compiler() {
+        let all = [("7.2.12+deb13-cloud-amd64", GCC_14), ("7.2.13+deb14-cloud-amd64", GCC_16)];
+        assert_eq!(follows("7.3.4+deb13-cloud-amd64", GCC_14, &all), Some(all[0].0));
+        assert_eq!(follows("7.3-cloud-amd64", NEWER_16, &all), Some(all[1].0));
+        assert_eq!(follows("7.1.9-cloud-amd64", GCC_16, &all), Some(all[1].0));
+        for (release, compiler) in
+            [("7.3-cloud-amd64", CLANG_16), ("7.3-cloud-amd64", ""), ("7.4", GCC_14), ("8.3", GCC_14)]
+        {
+            assert_eq!(follows(release, compiler, &all), None, "{release} {compiler}");
+        }
+        // The compiler says more than the line, and the line more than the flavour.
+        let two = [("7.3-cloud-amd64", GCC_16), all[0], ("7.3.2+deb13-amd64", GCC_14)];
+        assert_eq!(follows("7.3.4+deb13-cloud-amd64", GCC_14, &two[..2]), Some(all[0].0));
+        assert_eq!(follows("7.3.4+deb13-cloud-amd64", GCC_14, &two), Some("7.3.2+deb13-amd64"));
+        assert_eq!(follows("7.3.4+deb13-cloud-amd64", GCC_14, &two[..1]), Some("7.3-cloud-amd64"));
+    }
+
+    #[test]
+    fn what_follows_6_19_is_7_0() {
+        assert_eq!(follows("7.0.1", GCC_14, &[("6.19.4", GCC_14)]), Some("6.19.4"));
+        assert_eq!(follows("6.19.4", GCC_14, &[("7.0.1", GCC_14)]), Some("7.0.1"));
+        assert_eq!(follows("7.0.1", GCC_14, &[("6.12.4", GCC_14)]), None);
+        assert_eq!(follows("custom", GCC_14, &[("6.12.4", GCC_14)]), None);
+        assert_eq!(follows("custom", GCC_14, &[("custom", GCC_14)]), Some("custom"));
+    }
+}
