@@ -256,11 +256,19 @@ impl Contents {
     }
     /// The kernel that a new one follows: see [`nearest`](super::nearest).
     fn nearest(&self, machine: u16, own: &Told) -> Option<usize> {
+        let of_machine =
+            |at: &usize| self.segments[self.kernels[*at].segment as usize].machine.get() == machine;
+        let all: Vec<usize> = (0..self.kernels.len()).filter(of_machine).collect();
         let told = |kernel: &NewKernel| Told::of(&kernel.release, &kernel.compiler);
-        let of_machine = |kernel: &NewKernel| self.segments[kernel.segment as usize].machine.get() == machine;
-        let all = self.kernels.iter().enumerate().filter(|(_, kernel)| of_machine(kernel));
-        let all: Vec<(usize, Told)> = all.map(|(at, kernel)| (at, told(kernel))).collect();
-        own.nearest(all.iter().map(|(at, told)| (*at, told)))
+        let told: Vec<_> =
+            all.iter().map(|at| (told(&self.kernels[*at]), self.chain(self.kernels[*at].segment))).collect();
+        own.nearest(&told).map(|at| all[at])
+    }
+    /// How many segments the chain has that ends with one.
+    fn chain(&self, segment: u32) -> usize {
+        // Each comes after the one before it.
+        let before = |at: &u32| Some(self.segments[*at as usize].before.get()).filter(|before| before < at);
+        std::iter::successors(Some(segment), before).count()
     }
     fn push(&mut self, bytes: &[u8], before: u32, machine: u16, flags: u16) -> Result<()> {
         let id = Segment::open(bytes).map_err(|e| damaged(Path::new("segment"), e))?.id();

@@ -34,10 +34,13 @@ impl Told {
             compiler: of_compiler(compiler),
         }
     }
-    /// The one that a kernel follows among those of its machine; `None` if it starts a chain.
-    pub fn nearest<'t>(&self, others: impl Iterator<Item = (usize, &'t Self)>) -> Option<usize> {
-        let near = others.filter(|(_, other)| self.is_of_line(other) || self.is_next_to(other));
-        near.min_by_key(|(_, other)| self.distance(other)).map(|(at, _)| at)
+    /// The position of the one that a kernel follows among those of its machine, each with the length of its chain; `None` if it
+    /// starts a chain. Of another line, it is the one with the shortest chain: questions go through fewer segments then, and
+    /// what updates of that line changed is little beside what is new in this one.
+    pub fn nearest(&self, others: &[(Self, usize)]) -> Option<usize> {
+        let near = others.iter().enumerate();
+        let near = near.filter(|(_, (other, _))| self.is_of_line(other) || self.is_next_to(other));
+        near.min_by_key(|(_, (other, chain))| self.distance(other, *chain)).map(|(at, _)| at)
     }
     fn is_of_line(&self, other: &Self) -> bool {
         self.line() == other.line()
@@ -57,14 +60,14 @@ impl Told {
         };
         is_next && self.compiler.is_some() && self.compiler == other.compiler
     }
-    fn distance(&self, other: &Self) -> (bool, bool, bool, Vec<u64>) {
+    fn distance(&self, other: &Self, chain: usize) -> (bool, Option<usize>, bool, Vec<u64>) {
         let apart = |at: usize| {
             let part = |version: &[u64]| version.get(at).copied().unwrap_or(0);
             part(&self.version).abs_diff(part(&other.version))
         };
         (
             self.compiler != other.compiler,
-            !self.is_of_line(other),
+            (!self.is_of_line(other)).then_some(chain),
             self.flavour != other.flavour,
             (0..4).map(apart).collect(),
         )
@@ -102,11 +105,11 @@ mod tests {
     const NEWER_16: &str = "gcc (GCC) 16.3.1 20261001 (Red Hat 16.3.1-1)";
     const CLANG_16: &str = "Debian clang version 16.0.6 (27+b1)";
 
+    /// Each of the others is one further in a chain.
     fn follows(release: &str, compiler: &str, others: &[(&'static str, &str)]) -> Option<&'static str> {
-        let told: Vec<Told> =
-            others.iter().map(|(release, text)| Told::of(release.as_bytes(), text.as_bytes())).collect();
-        let own = Told::of(release.as_bytes(), compiler.as_bytes());
-        own.nearest(told.iter().enumerate()).map(|at| others[at].0)
+        let told = |(release, compiler): (&str, &str)| Told::of(release.as_bytes(), compiler.as_bytes());
+        let all: Vec<_> = others.iter().copied().map(told).zip(1..).collect();
+        told((release, compiler)).nearest(&all).map(|at| others[at].0)
     }
 
     #[test]
@@ -134,6 +137,8 @@ mod tests {
         {
             assert_eq!(follows(release, compiler, &all), None, "{release} {compiler}");
         }
+        let line = [("7.2.6", GCC_14), ("7.2.12", GCC_14), ("7.2.9", GCC_14)];
+        assert_eq!(follows("7.3.1", GCC_14, &line), Some("7.2.6"), "it has the shortest chain");
         // The compiler says more than the line, and the line more than the flavour.
         let two = [("7.3-cloud-amd64", GCC_16), all[0], ("7.3.2+deb13-amd64", GCC_14)];
         assert_eq!(follows("7.3.4+deb13-cloud-amd64", GCC_14, &two[..2]), Some(all[0].0));

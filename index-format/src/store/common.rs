@@ -1,8 +1,8 @@
 //! What two kernels of a chain have in common: from the positions of the newer one's records to those of the older one's
 //! that have the same rows, or ids.
 //!
-//! What is the same row in both does not differ but for what numbers of the kernel it leads to. If no segment in between
-//! is absolute, only the runs of the segments after the older kernel are read.
+//! What is the same row in both does not differ but for what numbers of the kernel it leads to. If the runs of the newer
+//! kernel lead through the older one, only those above that are read.
 use super::kernel::Kernel;
 use super::runs::flat;
 use super::runs::levels::Levels;
@@ -19,8 +19,6 @@ pub struct Pair<'k, 'a> {
     pub old: &'k Kernel<'a>,
     /// The other one.
     pub new: &'k Kernel<'a>,
-    /// How many segments it has more.
-    steps: usize,
 }
 
 /// What they have in common of a space.
@@ -60,9 +58,8 @@ impl Which {
 impl<'k, 'a> Pair<'k, 'a> {
     /// Two kernels, if the segment of the first is in the chain of the second. Cost: none to speak of.
     pub fn of(old: &'k Kernel<'a>, new: &'k Kernel<'a>) -> Option<Self> {
-        let steps = new.chain().len().checked_sub(old.chain().len())?;
         let same = new.chain().get(old.chain().len() - 1)?;
-        (same.id() == old.own().id()).then_some(Self { old, new, steps })
+        (same.id() == old.own().id()).then_some(Self { old, new })
     }
     /// One of them.
     pub fn kernel(&self, which: Which) -> &'k Kernel<'a> {
@@ -72,12 +69,12 @@ impl<'k, 'a> Pair<'k, 'a> {
         }
     }
     /// What they have in common of a space; nothing of one without numbers of its own. Cost: linear in the runs of the
-    /// segments between them, or in those of both kernels if one of these is absolute.
+    /// segments between them, or in those of both kernels if these do not lead from one to the other.
     pub fn common(&self, space: Space) -> Common {
         let lengths = Which::BOTH.map(|which| self.kernel(which).length(space));
         let mut runs = match space.source() {
             Source::Themselves => vec![],
-            _ => self.new.levels().since(self.steps, self.old.levels(), space),
+            _ => self.new.levels().since(self.old, space),
         };
         let ends_within = |run: &Run| {
             let ends = [run.to.checked_add(run.length), run.from.checked_add(run.length)];
@@ -89,15 +86,14 @@ impl<'k, 'a> Pair<'k, 'a> {
 }
 
 impl Levels<'_> {
-    /// The runs from this kernel's numbers to those of another, which has all its segments but the last `steps`. Those
-    /// from [`NEW`] on are none of that kernel.
-    fn since(&self, steps: usize, old: &Levels<'_>, space: Space) -> Vec<Run> {
-        match self.last(steps, space) {
+    /// The runs from this kernel's numbers to those of another one of its chain. Those from [`NEW`] on are none of that kernel.
+    fn since(&self, old: &Kernel<'_>, space: Space) -> Vec<Run> {
+        match self.above(old.chain().len() - 1, space) {
             Some(levels) => {
                 let itself = Run { from: 0, to: 0, length: old.length(space) };
                 levels.into_iter().fold(vec![itself], |lower, upper| flat::compose(upper, &lower, NEW))
             }
-            None => flat::join(&self.flat_there(space), &inverse(&old.flat_there(space))),
+            None => flat::join(&self.flat_there(space), &inverse(&old.levels().flat_there(space))),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Lines of a kernel that differ from the shared ones.
 //!
-//! A segment has all runs of the files in which lines moved since the kernel before, and none of other files: these are in the
-//! segments below, as far as those are gone through ([`is_absolute`]). A file whose lines are the shared ones again has one run
-//! that says so.
+//! A segment has all runs of the files in which lines moved since its [base](super::runs::levels), and none of other files: these
+//! are in the base and those below. A file whose lines are the shared ones again has one run that says so.
 use super::record::LineRun;
-use super::runs::levels::is_absolute;
+use super::runs::levels::path;
 use super::segment::{Part, Segment};
 use crate::table::Table;
 use std::collections::HashSet;
@@ -32,10 +31,7 @@ pub fn same(file: crate::id::StrId) -> LineRun {
 impl<'a> Lines<'a> {
     /// Those of a chain.
     pub fn open(chain: &[Segment<'a>]) -> Self {
-        let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
-        let first = chain.iter().rposition(is_first).unwrap_or(0);
-        let levels: Vec<Table<'a, LineRun>> =
-            chain[first..].iter().rev().map(|segment| segment.rows(Part::LineRuns)).collect();
+        let levels: Vec<Table<'a, LineRun>> = path(chain).map(|at| chain[at].rows(Part::LineRuns)).collect();
         let rows: usize = levels.iter().map(Table::len).sum();
         // Put together, they take the time of a search for some rows.
         let left = FEW.saturating_add((rows / 8) as u32);

@@ -18,8 +18,8 @@
 //! * A [`Segment`] is what one kernel adds to the **chain** of segments before it: new rows and bytes, numbered on from
 //!   theirs, and how this kernel numbers all of it ([`runs`]). Nothing before it changes, so that a store is only
 //!   appended to. Parts are listed and explained in [`Part`].
-//! * **Lines** of kernels. Mostly a chain has the updates of one, such as 6.1. The first kernel of the next line may follow one of
-//!   the line before; its runs lead to rows at once, so that no question goes through those of the other line.
+//! * **Lines** of kernels. A chain has the updates of one, such as 6.1. The first kernel of the next line may follow one of it:
+//!   7.3 has a quarter of its rows only then.
 //! * **Rows and ids.** A row is found by its content. What others refer to (objects, units, types, functions, placements)
 //!   also has an id, which it keeps when its row changes: a struct with one more member is a new row of `types`, and the
 //!   same type to all variables.

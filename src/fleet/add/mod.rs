@@ -27,7 +27,7 @@ use probeidx_format::store::changed::{self, Changed};
 use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, PatchedRecord};
 use probeidx_format::store::runs::back;
-use probeidx_format::store::runs::levels::{SpaceRecord, is_absolute};
+use probeidx_format::store::runs::levels::{SpaceRecord, steps};
 use probeidx_format::store::runs::{Builder, Hint, NEW, Run, encode};
 use probeidx_format::store::segment::{Blob, Free, Own, Part, SegmentId, SegmentWriter, Source, Space};
 use probeidx_format::store::translate::{Shared, Translate};
@@ -46,7 +46,10 @@ use std::cell::Cell;
 /// # Errors
 /// What cannot be shared; only an index that is damaged has something of the kind.
 pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>, forget: &dyn Fn()) -> Result<Vec<u8>, String> {
-    let mut added = Adding::new(view, before).run(forget)?;
+    let depth = before.map_or(0, |before| depth_after(before, view));
+    let base =
+        before.and_then(|before| base(before, depth).transpose()).transpose().map_err(|e| e.to_string())?;
+    let mut added = Adding::new(view, before, base.as_ref().or(before), depth).run(forget)?;
     if let Some((changed, filter)) = before.and_then(|before| differences(before, &added.write())) {
         let (bytes, records) = changed::part(&changed, filter.as_deref());
         added.parts[Part::Changed as usize] = (bytes, records, 0);
@@ -59,6 +62,19 @@ fn differences(before: &Kernel<'_>, segment: &[u8]) -> Option<(Changed, Option<V
     let chain = before.chain().iter().map(|segment| segment.bytes).chain([segment]);
     let kernel = Kernel::open(chain).ok()?;
     diff::changed([&View::of_store(before), &View::of_store(&kernel)])
+}
+
+/// How many segments of its line are before a kernel that comes after this one: none if that is of another line.
+fn depth_after(before: &Kernel<'_>, view: &View<'_>) -> u32 {
+    let releases = [View::of_store(before).release(), view.release()];
+    if are_of_one_line(releases) { before.own().header.depth.get() + 1 } else { 0 }
+}
+
+/// The kernel to whose numbers a segment of this depth leads; `None` if it is the one before.
+fn base<'a>(before: &Kernel<'a>, depth: u32) -> probeidx_format::Result<Option<Kernel<'a>>> {
+    let chain = before.chain();
+    let end = chain.len().saturating_sub(steps(depth) - 1).max(1);
+    (end < chain.len()).then(|| Kernel::open(chain[..end].iter().map(|segment| segment.bytes))).transpose()
 }
 
 /// All that is written of a kernel.
@@ -100,17 +116,17 @@ impl Ranks {
     }
 }
 
-/// Runs that lead to the numbers of the kernel before, or to what is new.
-fn relative(space: Space, runs: &Builder, before: &Kernel<'_>) -> Builder {
+/// Runs that lead to the numbers of the base, or to what is new since.
+fn relative(space: Space, runs: &Builder, base: &Kernel<'_>) -> Builder {
     let first = match space.source() {
-        Source::Rows(part) => before.end(part),
-        Source::Free(kind) => before.free(kind),
+        Source::Rows(part) => base.end(part),
+        Source::Free(kind) => base.free(kind),
         Source::Shifted(_) | Source::Themselves => return runs.clone(),
     };
     let mut hint = Hint::default();
     let mut own = vec![u32::MAX; first as usize];
-    for at in 0..before.length(space) {
-        if let Some(number) = before.levels().there(space, at, &mut hint).filter(|number| *number < first) {
+    for at in 0..base.length(space) {
+        if let Some(number) = base.levels().there(space, at, &mut hint).filter(|number| *number < first) {
             own[number as usize] = at;
         }
     }
@@ -126,11 +142,13 @@ fn relative(space: Space, runs: &Builder, before: &Kernel<'_>) -> Builder {
 struct Adding<'v> {
     view: &'v View<'v>,
     before: Option<&'v Kernel<'v>>,
+    /// The kernel to whose numbers the runs lead.
+    base: Option<&'v Kernel<'v>>,
+    /// How many segments of its line are before it.
+    depth: u32,
     /// The kernel before as if it had an index.
     known: Option<View<'v>>,
     to: Numbers,
-    /// How many segments are before it, from the first of its line on: that one has no level below.
-    depth: u32,
     free: [u32; Free::COUNT],
     runs: Vec<Vec<Run>>,
     lengths: Vec<u32>,
@@ -141,22 +159,20 @@ struct Adding<'v> {
 }
 
 impl<'v> Adding<'v> {
-    fn new(view: &'v View<'v>, before: Option<&'v Kernel<'v>>) -> Self {
+    fn new(
+        view: &'v View<'v>,
+        before: Option<&'v Kernel<'v>>,
+        base: Option<&'v Kernel<'v>>,
+        depth: u32,
+    ) -> Self {
         let free = |kernel: &Kernel<'_>| kernel.own().header.free.map(U32::get);
-        let known = before.map(View::of_store);
-        let depth = |(known, kernel): (&View<'_>, &Kernel<'_>)| match are_of_one_line([
-            known.release(),
-            view.release(),
-        ]) {
-            true => kernel.own().header.depth.get() + 1,
-            false => 0,
-        };
         let spaces = Space::ALL.len();
         Self {
             view,
             before,
-            depth: known.as_ref().zip(before).map_or(0, depth),
-            known,
+            base,
+            depth,
+            known: before.map(View::of_store),
             to: Numbers::new(vec![], FxHashMap::default()),
             // 0 is not an address.
             free: before.map_or([0, 0, 0, 4096, lines::FIRST_FREE, 0, 0], free),
@@ -191,10 +207,6 @@ impl<'v> Adding<'v> {
         }
     }
 
-    /// The kernel before, if what differs from it is all that is stored.
-    fn below(&self) -> Option<&'v Kernel<'v>> {
-        self.before.filter(|_| !is_absolute(self.depth))
-    }
     fn part(&mut self, part: Part, bytes: Vec<u8>, records: u32, first: u32) {
         self.parts[part as usize] = (bytes, records, first);
     }
@@ -209,8 +221,8 @@ impl<'v> Adding<'v> {
         self.part(part, bytes, records, first);
     }
     fn numbered(&mut self, space: Space, runs: Builder, length: usize) {
-        let runs = match self.below() {
-            Some(before) => relative(space, &runs, before),
+        let runs = match self.base {
+            Some(base) => relative(space, &runs, base),
             None => runs,
         };
         self.runs[space as usize] = runs.finish();
@@ -491,8 +503,7 @@ impl<'v> Adding<'v> {
         let mut patched = std::mem::take(&mut self.patched);
         patched.sort_unstable_by_key(|patched| (patched.part.get(), patched.number.get()));
         self.packed(Part::Patched, &patched, 0);
-        let before = self.below();
-        let lines = self.to.lines.back(before.map_or(&[], Kernel::line_runs));
+        let lines = self.to.lines.back(self.base.map_or(&[], Kernel::line_runs));
         self.packed(Part::LineRuns, &lines, 0);
         let own = Own {
             machine: self.view.machine(),

@@ -62,8 +62,12 @@ impl Numbers {
     pub fn shared_pc(&self, pc: u32) -> Option<u32> {
         self.pieces.get(self.object.get())?.shared(pc)
     }
-    fn missing(&self) -> u32 {
+    /// Something has no shared number.
+    pub fn lose(&self) {
         self.unknown.set(self.unknown.get() + 1);
+    }
+    fn missing(&self) -> u32 {
+        self.lose();
         u32::MAX
     }
 }

@@ -69,8 +69,6 @@ fn is_near(one: &Piece, other: &Piece) -> bool {
 pub struct Pieces {
     /// From its own addresses to the shared ones.
     runs: Vec<Run>,
-    /// The shared addresses of what the kernel before has too: how far each piece is from where it was.
-    shifts: Vec<Run>,
     last: Cell<usize>,
 }
 
@@ -81,16 +79,12 @@ impl Pieces {
         let hash =
             |(section, symbol): (StrId, StrId)| u64::from(section.get()) << 32 | u64::from(symbol.get());
         let mut known = Buckets::of(before.len(), |at| hash(before[at].0.key));
-        let (mut runs, mut shifts): (Vec<Run>, Vec<Run>) = Default::default();
+        let mut runs: Vec<Run> = vec![];
         let mut fresh: Option<(u32, u32)> = None;
         for piece in own {
             let same = known.take(hash(piece.key), |at| before[at].0.key == piece.key).map(|at| before[at]);
             let shared = match same {
-                Some((other, shared)) if piece.length <= other.length && is_near(piece, &other) => {
-                    let to = shift::moved(shared, piece.start.wrapping_sub(other.start));
-                    shifts.push(Run { from: shared, to, length: piece.length });
-                    shared
-                }
+                Some((other, shared)) if piece.length <= other.length && is_near(piece, &other) => shared,
                 _ => {
                     // New neighbours stay neighbours.
                     let start = match fresh {
@@ -104,17 +98,7 @@ impl Pieces {
             };
             append(&mut runs, Run { from: piece.start, to: shared, length: piece.length });
         }
-        Self { runs, shifts, last: Cell::new(0) }
-    }
-    /// From the shared addresses to how far they are from those of the kernel before; from `end` on, to the object's.
-    pub fn shifts(&self, end: u32) -> impl Iterator<Item = Run> + use<'_> {
-        // A run may begin with what is known and end with what is new.
-        let new = self.runs.iter().filter_map(move |run| {
-            let known = end.saturating_sub(run.to);
-            let length = run.length.checked_sub(known).filter(|length| *length > 0)?;
-            Some(Run { from: run.to + known, to: run.from + known, length })
-        });
-        self.shifts.iter().copied().chain(new)
+        Self { runs, last: Cell::new(0) }
     }
     /// The shared address of an address of the object.
     pub fn shared(&self, pc: u32) -> Option<u32> {
@@ -138,7 +122,6 @@ impl Pieces {
 impl Adding<'_> {
     /// Shares the addresses of all objects.
     pub(super) fn addresses(&mut self) {
-        let end = self.below().map_or(0, |kernel| kernel.free(Free::Pcs));
         let mut back = vec![];
         let known: FxHashMap<u32, ObjectId> = self
             .known
@@ -159,17 +142,15 @@ impl Adding<'_> {
                 _ => vec![],
             };
             let pieces = Pieces::place(&own, &before, &mut self.free[Free::Pcs as usize]);
-            match end {
-                0 => back.extend(pieces.back()),
-                end => back.extend(pieces.shifts(end)),
-            }
+            back.extend(pieces.back());
             self.to.pieces.push(pieces);
         }
         back.sort_unstable_by_key(|run: &Run| run.from);
-        if end > 0 {
-            let new = back.split_off(back.partition_point(|run| run.from < end));
-            back = shift::filled(back.into_iter(), end);
-            back.extend(new);
+        if let Some(base) = self.base {
+            match shift::between(&back, &base.levels().addresses(), base.free(Free::Pcs)) {
+                Some(runs) => back = runs,
+                None => self.to.lose(),
+            }
         }
         self.runs[Space::Pcs as usize] = back;
     }

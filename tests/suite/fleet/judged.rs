@@ -13,7 +13,7 @@ fn renamed(whole: &Indexed, name: &str, other: &str) -> Indexed {
     let mut image = Image::read(&path);
     let [btf, note] = [".BTF", ".notes"].map(|section| image.section(section).bytes);
     replace(&mut image.0[btf], name.as_bytes(), other.as_bytes());
-    image.0[note.end - 1] ^= 1;
+    image.0[note.end - 20] ^= 1;
     image.write(&path);
     tables::index(tree)
 }
@@ -29,7 +29,7 @@ fn functions_that_btf_describes_in_one_kernel_only_differ() {
         let told = same_differences(folder.path(), in_order.each_ref());
         let verdicts = ["ok", "no-btf"];
         let [before, after] = order.map(|at| verdicts[at]);
-        let expected = format!("function takes_six  prototypes.c:13\n    trampoline: {before} -> {after}\n");
-        assert!(told.contains(&expected), "{told}");
+        assert!(told.starts_with("~ function takes_six "), "{told}");
+        assert!(told.contains(&format!("\n    trampoline: {before} -> {after}\n")), "{told}");
     }
 }

@@ -1,4 +1,8 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
+//!
+//! The runs of a segment lead to the numbers of its **base**, which is the segment before. But of each [`LEVELS`]th of a line it is
+//! the first of the line, so that no question goes through more levels than that. What is new in the segment, or was between
+//! the two, is numbered from [`NEW`] on.
 use super::back::Back;
 use super::flat::{self, FEW, Flat, Spread};
 use super::found::Found;
@@ -14,9 +18,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The runs of a segment.
 struct Level<'a> {
+    /// The segment's position in its chain.
+    at: usize,
     bytes: &'a [u8],
     places: &'a [SpaceRecord],
-    /// By space: the first shared number that is new in the segment.
+    /// By space: the first shared number that was new after the base.
     first: Vec<u32>,
 }
 
@@ -46,9 +52,15 @@ pub struct Levels<'a> {
     found: Vec<(Found, Found)>,
 }
 
-/// Whether the runs of a segment at this depth lead to shared numbers at once.
-pub fn is_absolute(depth: u32) -> bool {
-    depth.is_multiple_of(LEVELS)
+/// How many segments before one of this depth its base is.
+pub fn steps(depth: u32) -> usize {
+    if depth > 0 && depth.is_multiple_of(LEVELS) { depth as usize } else { 1 }
+}
+
+/// The segments of a chain through which the runs of its last kernel lead: that one, its base, the base of that, and so on.
+pub(in crate::store) fn path(chain: &[Segment<'_>]) -> impl Iterator<Item = usize> {
+    let base = |at: &usize| at.checked_sub(steps(chain[*at].header.depth.get()));
+    std::iter::successors(chain.len().checked_sub(1), base)
 }
 
 impl<'a> Levels<'a> {
@@ -57,18 +69,16 @@ impl<'a> Levels<'a> {
     /// # Errors
     /// [`Error::Section`] if a segment does not name each space, or the chain has none.
     pub(in crate::store) fn open(chain: &[Segment<'a>], open: &BySegment<Self>) -> Result<Arc<Self>> {
-        let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
-        let first = chain.iter().rposition(is_first).unwrap_or(0);
-        let mut below: Option<Arc<Self>> = None;
-        for (at, segment) in chain.iter().enumerate().skip(first) {
+        let mut path: Vec<usize> = path(chain).collect();
+        path.reverse();
+        let (mut below, mut base): (Option<Arc<Self>>, _) = (None, None);
+        for at in path {
+            let segment = &chain[at];
             let levels = match open.get(segment.id()) {
                 Some(known) => known,
-                None => {
-                    let before = at.checked_sub(1).map(|before| &chain[before]);
-                    open.keep(segment.id(), Self::new(Level::open(segment, before)?, below))
-                }
+                None => open.keep(segment.id(), Self::new(Level::open(chain, at, base)?, below)),
             };
-            below = Some(levels);
+            (below, base) = (Some(levels), Some(at));
         }
         below.ok_or(Error::NotAnIndex)
     }
@@ -183,11 +193,13 @@ impl<'a> Levels<'a> {
         *hint = Hint::at(shared, own, (before, left.min(first - shared)));
         Some(own)
     }
-    /// The runs of the last levels, the lowest first, from each to the one below; `None` if they lead further.
-    pub(in crate::store) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
-        let all = self.all();
-        let kept = all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
-        Some(all[kept..].iter().map(|level| level.runs(space)).collect())
+    /// The runs of the levels above a segment of the chain, the lowest first, from each to the one below; `None` if they do not
+    /// lead to it.
+    pub(in crate::store) fn above(&self, at: usize, space: Space) -> Option<Vec<Runs<'a>>> {
+        let mut all = self.all();
+        let above = all.split_off(all.partition_point(|level| level.at <= at));
+        all.last().filter(|level| level.at == at)?;
+        Some(above.into_iter().map(|level| level.runs(space)).collect())
     }
     /// The runs from the kernel's numbers to the shared ones. Cost: linear in those of all levels below the first whose runs are
     /// made already.
@@ -203,6 +215,10 @@ impl<'a> Levels<'a> {
     /// Makes the runs from the kernel's numbers one piece, for who walks along all of them.
     pub(in crate::store) fn flatten(&self, space: Space) {
         self.flat[space as usize].0.now(|| Spread::new(self.flat_there(space)));
+    }
+    /// The runs from shared addresses to the kernel's, sorted. Cost: linear in the runs of all levels.
+    pub fn addresses(&self) -> Vec<Run> {
+        self.flat_back(Space::Pcs)
     }
     /// The runs from shared numbers to the kernel's. Cost: as for [`flat_there`](Self::flat_there).
     fn flat_back(&self, space: Space) -> Vec<Run> {
@@ -228,19 +244,20 @@ fn narrower(one: (u32, u32), other: (u32, u32)) -> (u32, u32) {
 }
 
 impl<'a> Level<'a> {
-    fn open(segment: &Segment<'a>, before: Option<&Segment<'_>>) -> Result<Self> {
-        let part = Part::RunPlaces;
+    fn open(chain: &[Segment<'a>], at: usize, base: Option<usize>) -> Result<Self> {
+        let (segment, part) = (&chain[at], Part::RunPlaces);
         let damaged = Error::Section { section: part.text(), offset: 0, what: "it does not name each space" };
         let places = <[SpaceRecord]>::ref_from_bytes(segment.part(part)).ok();
         let places = places.filter(|places| places.len() == Space::ALL.len()).ok_or(damaged)?;
         let first = |space: &Space| match space.source() {
-            Source::Rows(part) => segment.entry(part).first.get(),
+            Source::Rows(part) => chain[base.map_or(at, |base| base + 1)].entry(part).first.get(),
             Source::Free(kind) | Source::Shifted(kind) => {
-                before.map_or(0, |before| before.header.free[kind as usize].get())
+                base.map_or(0, |base| chain[base].header.free[kind as usize].get())
             }
             Source::Themselves => 0,
         };
-        Ok(Self { bytes: segment.part(Part::Runs), places, first: Space::ALL.iter().map(first).collect() })
+        let first = Space::ALL.iter().map(first).collect();
+        Ok(Self { at, bytes: segment.part(Part::Runs), places, first })
     }
     /// From the kernel's numbers; of addresses, to them.
     #[inline]

@@ -4,9 +4,9 @@
 //! are one run: `own` is the first record, `row` the first row, and it ends where the next one starts. A kernel that
 //! shares nothing, or all, has one run; an update has about two for each place where something was added or taken away.
 //!
-//! An update has them once more, with all updates before it. So the runs of most segments lead not to rows but to the
-//! records of the kernel before, whose own runs lead on; what is new in the segment is numbered from [`NEW`] on. Every
-//! [`LEVELS`]th segment of a chain has runs that lead to rows at once.
+//! An update has them once more, with all updates before it. So the runs of a segment lead not to rows but to the records of
+//! another kernel of its chain, its base, whose own runs lead on; what is new since is numbered from [`NEW`] on. The base is
+//! the kernel before, or, of every [`LEVELS`]th of a line, the first one: see [`levels`].
 //!
 //! The same runs lead back, from a shared number to that of this kernel: see [`back`].
 //!
@@ -37,7 +37,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Added to the position of a row, or id, among those that are new in a segment.
 pub const NEW: u32 = 1 << 31;
-/// How many kernels are gone through at most.
+/// How many kernels of a line are gone through at most.
 pub const LEVELS: u32 = 8;
 /// The orders of a run's codes.
 const ORDERS: [u32; 3] = [0, 2, 1];

@@ -1,9 +1,9 @@
-//! Addresses of a kernel, by how far they are from those of the kernel before.
+//! Addresses of a kernel, by how far they are from those of its base.
 //!
 //! What stands behind a function that grew moves as a whole: nearly all pieces of an update moved as far as their neighbours. So
-//! the runs of [`Space::Pcs`](crate::store::Space::Pcs) lead, of a segment with levels below, from a shared address not to the
+//! the runs of [`Space::Pcs`](crate::store::Space::Pcs) lead, of a segment with a base, from a shared address not to the
 //! kernel's own but to the shared one plus that distance: a run for all that moved as far. New shared addresses lead to the
-//! kernel's own, as all do in a segment without levels below. What the kernel has no more leads to new numbers.
+//! kernel's own, as all do in the first segment of a chain. What the kernel has no more leads to new numbers.
 //!
 //! The kernel's own addresses of several objects are the same numbers, so that they could not lead on from kernel to kernel.
 use super::{NEW, Run, append};
@@ -62,6 +62,39 @@ pub fn compose(upper: impl Iterator<Item = Run>, lower: &[Run], first: u32) -> V
     all
 }
 
+/// The runs that lead a kernel's addresses on to those of another one, given the sorted runs to the own addresses of both, and
+/// the first address that is new after the one below: the inverse of [`compose`]. `None` if something is further away than can
+/// be told. Cost: linear in both.
+pub fn between(own: &[Run], lower: &[Run], first: u32) -> Option<Vec<Run>> {
+    let known = &own[..own.partition_point(|run| run.from < first)];
+    let (mut moves, mut new, mut next) = (vec![], vec![], 0);
+    for run in known {
+        let end = run.from.saturating_add(run.length).min(first);
+        next += lower[next..].partition_point(|old| old.from.saturating_add(old.length) <= run.from);
+        for old in lower[next..].iter().take_while(|old| old.from < end) {
+            let from = old.from.max(run.from);
+            let length = end.min(old.from.saturating_add(old.length)).saturating_sub(from);
+            let by = run.to.wrapping_sub(run.from).wrapping_sub(old.to.wrapping_sub(old.from));
+            let to = moved(from, by);
+            if distance(from, to) != Some(by) {
+                return None;
+            }
+            append(&mut moves, Run { from, to, length });
+        }
+        // A run may begin with what is known and end with what is new.
+        let rest = run.from.saturating_add(run.length) - end;
+        new.extend((rest > 0).then_some(Run {
+            from: end,
+            to: run.to.wrapping_add(end - run.from),
+            length: rest,
+        }));
+    }
+    let mut all = filled(moves.into_iter(), first);
+    all.extend(new);
+    all.extend_from_slice(&own[known.len()..]);
+    Some(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +148,11 @@ mod tests {
                     None => None,
                 };
                 prop_assert_eq!(find(&at_once, shared), one_by_one);
+            }
+            let again = between(&at_once, &lower, first).unwrap();
+            let composed = compose(again.into_iter(), &lower, first);
+            for shared in 4096..first + new + 3 {
+                prop_assert_eq!(find(&composed, shared), find(&at_once, shared));
             }
         }
     }
