@@ -47,8 +47,7 @@ use std::cell::Cell;
 /// What cannot be shared; only an index that is damaged has something of the kind.
 pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>, forget: &dyn Fn()) -> Result<Vec<u8>, String> {
     let depth = before.map_or(0, |before| depth_after(before, view));
-    let base =
-        before.and_then(|before| base(before, depth).transpose()).transpose().map_err(|e| e.to_string())?;
+    let base = before.map(|before| base(before, depth)).transpose().map_err(|e| e.to_string())?.flatten();
     let mut added = Adding::new(view, before, base.as_ref().or(before), depth).run(forget)?;
     if let Some((changed, filter)) = before.and_then(|before| differences(before, &added.write())) {
         let (bytes, records) = changed::part(&changed, filter.as_deref());

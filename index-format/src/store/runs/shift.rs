@@ -63,31 +63,32 @@ pub fn compose(upper: impl Iterator<Item = Run>, lower: &[Run], first: u32) -> V
 }
 
 /// The runs that lead a kernel's addresses on to those of another one, given the sorted runs to the own addresses of both, and
-/// the first address that is new after the one below: the inverse of [`compose`]. `None` if something is further away than can
-/// be told. Cost: linear in both.
+/// the first address that is new after the one below: the inverse of [`compose`]. `None` if an older address is not in the one
+/// below, or is further away than can be told. Cost: linear in both.
 pub fn between(own: &[Run], lower: &[Run], first: u32) -> Option<Vec<Run>> {
     let known = &own[..own.partition_point(|run| run.from < first)];
     let (mut moves, mut new, mut next) = (vec![], vec![], 0);
     for run in known {
         let end = run.from.saturating_add(run.length).min(first);
         next += lower[next..].partition_point(|old| old.from.saturating_add(old.length) <= run.from);
+        let mut from = run.from;
         for old in lower[next..].iter().take_while(|old| old.from < end) {
-            let from = old.from.max(run.from);
             let length = end.min(old.from.saturating_add(old.length)).saturating_sub(from);
             let by = run.to.wrapping_sub(run.from).wrapping_sub(old.to.wrapping_sub(old.from));
             let to = moved(from, by);
-            if distance(from, to) != Some(by) {
+            if old.from > from || distance(from, to) != Some(by) {
                 return None;
             }
             append(&mut moves, Run { from, to, length });
+            from += length;
+        }
+        if from < end {
+            return None;
         }
         // A run may begin with what is known and end with what is new.
         let rest = run.from.saturating_add(run.length) - end;
-        new.extend((rest > 0).then_some(Run {
-            from: end,
-            to: run.to.wrapping_add(end - run.from),
-            length: rest,
-        }));
+        let to = run.to.wrapping_add(end - run.from);
+        new.extend((rest > 0).then_some(Run { from: end, to, length: rest }));
     }
     let mut all = filled(moves.into_iter(), first);
     all.extend(new);
@@ -120,6 +121,22 @@ mod tests {
         let expected =
             [run(0, NEW, 10), run(10, 10, 10), run(20, NEW + 10, 10), run(30, 38, 2), run(32, NEW + 20, 8)];
         assert_eq!(filled, expected);
+    }
+
+    #[test]
+    fn addresses_that_the_one_below_has_not_are_refused() {
+        let own = [run(10, 50, 5)];
+        let with = |lower: Run| between(&own, &[lower], 100);
+        let all = [run(0, NEW, 10), run(10, moved(10, 20), 5), run(15, NEW + 10, 85)];
+        assert_eq!(with(run(0, 20, 100)).as_deref(), Some(&all[..]));
+        for lower in [run(10, 20, 4), run(11, 21, 9), run(0, 20, 10), run(15, 20, 10)] {
+            assert_eq!(with(lower), None, "{lower:?}");
+        }
+        assert_eq!(between(&[run(10, FAR + 60, 5)], &[run(0, 20, 100)], 100), None, "it is too far away");
+        assert_eq!(
+            between(&[run(90, 5, 20)], &[run(90, 5, 10)], 100).map(|runs| runs[1..].to_vec()),
+            Some(vec![run(90, 90, 10), run(100, 15, 10)])
+        );
     }
 
     proptest! {
