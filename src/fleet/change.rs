@@ -1,7 +1,7 @@
 //! Writes to a store. The segments are appended, and the manifest that names them replaces the old one at once: after a
 //! failure there is the old store or the new one.
 use super::add::segment;
-use super::nearest::Told;
+use super::nearest::{Other, Told};
 use crate::build_id::hex;
 use crate::error::{Error, ErrorKind, Result};
 use crate::observer::Observer;
@@ -11,7 +11,7 @@ use crate::store::{self, MANIFEST, Store, damaged, data};
 use crate::write::BuildLock;
 use probeidx_format::View;
 use probeidx_format::store::manifest::{NONE, NewKernel, SegmentEntry, write};
-use probeidx_format::store::{Segment, SegmentId};
+use probeidx_format::store::{Segment, SegmentId, Space};
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -69,7 +69,7 @@ pub fn add(folder: &Path, index: &Index, observer: &dyn Observer) -> Result<Adde
         return Err(Error::new(ErrorKind::Unsupported, what).at(index.path()).hint(remedy));
     }
     let machine = view.machine();
-    let nearest = contents.nearest(machine, &Told::of(release.as_bytes(), compiler(&view)));
+    let nearest = contents.nearest(&view)?;
     let (bytes, after) = {
         let before = match (&contents.store, nearest) {
             (Some(store), Some(at)) => Some(store.kernel(&store.manifest().kernels[at])?),
@@ -255,20 +255,20 @@ impl Contents {
         self.kernels[kernel].segment
     }
     /// The kernel that a new one follows: see [`nearest`](super::nearest).
-    fn nearest(&self, machine: u16, own: &Told) -> Option<usize> {
-        let of_machine =
-            |at: &usize| self.segments[self.kernels[*at].segment as usize].machine.get() == machine;
-        let all: Vec<usize> = (0..self.kernels.len()).filter(of_machine).collect();
-        let told = |kernel: &NewKernel| Told::of(&kernel.release, &kernel.compiler);
-        let told: Vec<_> =
-            all.iter().map(|at| (told(&self.kernels[*at]), self.chain(self.kernels[*at].segment))).collect();
-        own.nearest(&told).map(|at| all[at])
-    }
-    /// How many segments the chain has that ends with one.
-    fn chain(&self, segment: u32) -> usize {
-        // Each comes after the one before it.
-        let before = |at: &u32| Some(self.segments[*at as usize].before.get()).filter(|before| before < at);
-        std::iter::successors(Some(segment), before).count()
+    fn nearest(&self, view: &View<'_>) -> Result<Option<usize>> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let manifest = store.manifest();
+        let own = Told::of(view.release(), compiler(view));
+        let told = |at: usize| Told::of(&self.kernels[at].release, &self.kernels[at].compiler);
+        let machine = |at: usize| self.segments[self.kernels[at].segment as usize].machine.get();
+        let may_be = |at: &usize| machine(*at) == view.machine() && own.may_follow(&told(*at));
+        let near: Vec<usize> = (0..self.kernels.len()).filter(may_be).collect();
+        let other = |at: &usize| {
+            let kernel = store.kernel(&manifest.kernels[*at])?;
+            Ok(Other { told: told(*at), chain: kernel.chain().len(), objects: kernel.length(Space::Objects) })
+        };
+        let others = near.iter().map(other).collect::<Result<Vec<_>>>()?;
+        Ok(own.nearest(view.objects.len() as u32, &others).map(|at| near[at]))
     }
     fn push(&mut self, bytes: &[u8], before: u32, machine: u16, flags: u16) -> Result<()> {
         let id = Segment::open(bytes).map_err(|e| damaged(Path::new("segment"), e))?.id();

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | 7.2.12 | an update of the line: 7.2.11 | 0.4 MB |
 //! | 6.1.0-56 | another flavour of the same build | 3.8 MB |
-//! | 7.3.4 | the line before by the same compiler: 7.2.12 | 20.5 MB |
+//! | 7.3.4 | the line before by the same compiler: 7.2.11 | 20.5 MB |
 //! | 7.3.4 | its line by another compiler: 7.3 | 59.2 MB |
 //! | 7.3.4 | none | 77 MB |
 //!
@@ -21,6 +21,16 @@ pub struct Told {
     compiler: Option<(bool, u64)>,
 }
 
+/// A kernel that may be followed.
+#[derive(Clone, Debug)]
+pub struct Other {
+    pub told: Told,
+    /// How many segments its chain has.
+    pub chain: usize,
+    /// How many objects it has: vmlinux and modules.
+    pub objects: u32,
+}
+
 impl Told {
     /// Of a kernel, by its release and what it says of its compiler.
     pub fn of(release: &[u8], compiler: &[u8]) -> Self {
@@ -34,13 +44,16 @@ impl Told {
             compiler: of_compiler(compiler),
         }
     }
-    /// The position of the one that a kernel follows among those of its machine, each with the length of its chain; `None` if it
-    /// starts a chain. Of another line, it is the one with the shortest chain: questions go through fewer segments then, and
-    /// what updates of that line changed is little beside what is new in this one.
-    pub fn nearest(&self, others: &[(Self, usize)]) -> Option<usize> {
-        let near = others.iter().enumerate();
-        let near = near.filter(|(_, (other, _))| self.is_of_line(other) || self.is_next_to(other));
-        near.min_by_key(|(_, (other, chain))| self.distance(other, *chain)).map(|(at, _)| at)
+    /// The position of the one that a kernel with so many objects follows among those that it [may](Self::may_follow) follow;
+    /// `None` if there is none, so that it starts a chain. Of another line, it is the one with the shortest chain: questions go through fewer segments then, and what updates
+    /// of that line changed is little beside what is new in this one.
+    pub fn nearest(&self, objects: u32, others: &[Other]) -> Option<usize> {
+        let distance = |(_, other): &(usize, &Other)| self.distance(objects, other);
+        others.iter().enumerate().min_by_key(distance).map(|(at, _)| at)
+    }
+    /// Whether it has enough in common with another one of its machine to follow it.
+    pub fn may_follow(&self, other: &Self) -> bool {
+        self.is_of_line(other) || self.is_next_to(other)
     }
     fn is_of_line(&self, other: &Self) -> bool {
         self.line() == other.line()
@@ -60,15 +73,19 @@ impl Told {
         };
         is_next && self.compiler.is_some() && self.compiler == other.compiler
     }
-    fn distance(&self, other: &Self, chain: usize) -> (bool, Option<usize>, bool, Vec<u64>) {
+    fn distance(&self, objects: u32, other: &Other) -> (bool, bool, Option<usize>, bool, Vec<u64>) {
+        let (told, chain) = (&other.told, other.chain);
         let apart = |at: usize| {
             let part = |version: &[u64]| version.get(at).copied().unwrap_or(0);
-            part(&self.version).abs_diff(part(&other.version))
+            part(&self.version).abs_diff(part(&told.version))
         };
+        // The modules that a cloud kernel lacks are most of a large one.
+        let lacks_many = u64::from(other.objects) * 4 < u64::from(objects) * 3;
         (
-            self.compiler != other.compiler,
-            (!self.is_of_line(other)).then_some(chain),
-            self.flavour != other.flavour,
+            self.compiler != told.compiler,
+            lacks_many,
+            (!self.is_of_line(told)).then_some(chain),
+            self.flavour != told.flavour,
             (0..4).map(apart).collect(),
         )
     }
@@ -105,11 +122,16 @@ mod tests {
     const NEWER_16: &str = "gcc (GCC) 16.3.1 20261001 (Red Hat 16.3.1-1)";
     const CLANG_16: &str = "Debian clang version 16.0.6 (27+b1)";
 
-    /// Each of the others is one further in a chain.
+    /// Each of the others is one further in a chain. Cloud kernels have a thousand objects, all others four thousand.
     fn follows(release: &str, compiler: &str, others: &[(&'static str, &str)]) -> Option<&'static str> {
         let told = |(release, compiler): (&str, &str)| Told::of(release.as_bytes(), compiler.as_bytes());
-        let all: Vec<_> = others.iter().copied().map(told).zip(1..).collect();
-        told((release, compiler)).nearest(&all).map(|at| others[at].0)
+        let objects = |release: &str| if release.contains("cloud") { 1000 } else { 4000 };
+        let other =
+            |(of, chain): (&(&str, &str), usize)| Other { told: told(*of), chain, objects: objects(of.0) };
+        let own = told((release, compiler));
+        let near: Vec<_> = others.iter().zip(1..).filter(|(of, _)| own.may_follow(&told(**of))).collect();
+        let all: Vec<Other> = near.iter().copied().map(other).collect();
+        own.nearest(objects(release), &all).map(|at| near[at].0.0)
     }
 
     #[test]
@@ -122,7 +144,8 @@ mod tests {
         ];
         assert_eq!(follows("6.1.0-55-cloud-amd64", GCC_12, &line), Some("6.1.0-56-cloud-amd64"));
         assert_eq!(follows("6.1.0-54-cloud-amd64", GCC_12, &line), Some("6.1.0-53-cloud-amd64"));
-        assert_eq!(follows("6.1.0-57-rt-amd64", GCC_12, &line), Some("6.1.0-56-cloud-amd64"));
+        assert_eq!(follows("6.1.0-57-rt-amd64", GCC_12, &line), Some("6.1.0-54-amd64"));
+        assert_eq!(follows("6.1.0-57-rt-amd64", GCC_12, &line[..1]), Some("6.1.0-53-cloud-amd64"));
         assert_eq!(follows("5.10.0-43-cloud-amd64", GCC_12, &line), None);
     }
 
@@ -137,6 +160,13 @@ mod tests {
         {
             assert_eq!(follows(release, compiler, &all), None, "{release} {compiler}");
         }
+        // The modules of a large kernel say more than the line.
+        let large = [all[0], ("7.2.12+deb13-amd64", GCC_14), ("7.3.4+deb13-cloud-amd64", GCC_14)];
+        assert_eq!(follows("7.3.4+deb13-amd64", GCC_14, &large), Some("7.2.12+deb13-amd64"));
+        assert_eq!(
+            follows("7.3.4+deb13-amd64", GCC_14, &[large[0], large[2]]),
+            Some("7.3.4+deb13-cloud-amd64")
+        );
         let line = [("7.2.6", GCC_14), ("7.2.12", GCC_14), ("7.2.9", GCC_14)];
         assert_eq!(follows("7.3.1", GCC_14, &line), Some("7.2.6"), "it has the shortest chain");
         // The compiler says more than the line, and the line more than the flavour.

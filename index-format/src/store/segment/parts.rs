@@ -10,7 +10,7 @@ macro_rules! parts {
         impl Part {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-            /// As errors and `fleet list -v` print it.
+            /// As errors print it.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
