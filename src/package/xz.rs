@@ -1,5 +1,6 @@
 //! The blocks of an xz stream, which can be unpacked independently of each other: dpkg and rpm compress with several threads,
 //! and so there is one for each 24 MiB (the format: tukaani.org/xz/xz-file-format.txt).
+use crc::{CRC_64_XZ, Crc as Sum, Table};
 use flate2::Crc;
 use lzma_rust2::Lzma2Reader;
 use std::io::{self, Read};
@@ -135,9 +136,9 @@ fn sum32(bytes: &[u8]) -> u32 {
 }
 
 fn sum64(bytes: &[u8]) -> u64 {
-    let mut sum = crc64fast::Digest::new();
-    sum.write(bytes);
-    sum.sum64()
+    /// 16 bytes at a time: one at a time takes a fifth of the time of unpacking.
+    static SUM: Sum<u64, Table<16>> = Sum::<u64, Table<16>>::new(&CRC_64_XZ);
+    SUM.checksum(bytes)
 }
 
 /// A number of 7 bits a byte, the lowest first.

@@ -42,7 +42,12 @@ pub struct SpaceRecord {
     pub length: U32,
 }
 
-/// The levels of a kernel: its own runs, and the levels of the kernel before.
+/// How many runs are made one piece in the time of a search in a level; runs back are also sorted. With 13 and 3, `type --users`
+/// of a kernel that is seven levels deep took two fifths longer.
+const READS: u32 = 8;
+const READS_BACK: u32 = 2;
+
+/// The levels of a kernel: its own runs, and the levels of its base.
 pub struct Levels<'a> {
     own: Level<'a>,
     below: Option<Arc<Levels<'a>>>,
@@ -88,8 +93,8 @@ impl<'a> Levels<'a> {
         let flat = |at: usize| {
             let places = all.iter().map(|level| &level.places[at]);
             let runs = places.fold(0u32, |runs, place: &SpaceRecord| runs.saturating_add(place.count.get()));
-            // A search in five levels takes as long as reading 64 runs or so; runs back are also sorted.
-            (Flat::after(FEW.saturating_add(runs / 64)), Flat::after(FEW.saturating_add(runs / 16)))
+            let after = |reads: u32| Flat::after(FEW.saturating_add(runs / (reads * all.len() as u32)));
+            (after(READS), after(READS_BACK))
         };
         let flat = (0..Space::ALL.len()).map(flat).collect();
         Self { flat, found: Space::ALL.iter().map(|_| Default::default()).collect(), ..levels }
