@@ -1,12 +1,14 @@
 //! Which kernel of a store a new one follows: the one with which it has most in common, as far as releases and compilers tell.
 //!
-//! | cloud kernel | of the same machine in the store | bytes |
+//! | kernel | of the same machine in the store | bytes |
 //! | --- | --- | --- |
-//! | 7.2.12 | an update of the line: 7.2.11 | 0.4 MB |
-//! | 6.1.0-56 | another flavour of the same build | 3.8 MB |
-//! | 7.3.4 | the line before by the same compiler: 7.2.11 | 20.5 MB |
-//! | 7.3.4 | its line by another compiler: 7.3 | 59.2 MB |
-//! | 7.3.4 | none | 77 MB |
+//! | 7.2.12, cloud | an update of the line: 7.2.11 | 0.4 MB |
+//! | 6.1.0-56, cloud | another flavour of the same build | 3.8 MB |
+//! | 7.3.4, cloud | the line before by the same compiler: 7.2.11 | 20.5 MB |
+//! | 7.3.4, cloud | its line by another compiler: 7.3 | 59.2 MB |
+//! | 7.3.4, cloud | none | 77 MB |
+//! | 7.3.4, large | the line before: 7.2.12, large | 43.5 MB |
+//! | 7.3.4, large | its line: 7.3.4, cloud | 124.7 MB |
 //!
 //! A line further away is of no use: 7.3 after 6.1 has 88 MB in place of 91, and each eighth update of 6.12 in a chain that
 //! starts with 6.1 has 14 MB, because all of it is elsewhere than there.
