@@ -11,7 +11,7 @@ use crate::store::{self, MANIFEST, Store, damaged, data};
 use crate::write::BuildLock;
 use probeidx_format::View;
 use probeidx_format::store::manifest::{NONE, NewKernel, SegmentEntry, write};
-use probeidx_format::store::{Segment, SegmentId, Space};
+use probeidx_format::store::{Segment, SegmentId};
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -264,11 +264,14 @@ impl Contents {
         let may_be = |at: &usize| machine(*at) == view.machine() && own.may_follow(&told(*at));
         let near: Vec<usize> = (0..self.kernels.len()).filter(may_be).collect();
         let other = |at: &usize| {
-            let kernel = store.kernel(&manifest.kernels[*at])?;
-            Ok(Other { told: told(*at), chain: kernel.chain().len(), objects: kernel.length(Space::Objects) })
+            // Its own segment is enough, however long the chain.
+            let chain = manifest.chain(&manifest.kernels[*at]);
+            let own = chain.last().map_or(&[][..], |segment| store.segment(segment));
+            let own = Segment::open(own).map_err(|e| damaged(store.data(), e))?;
+            Ok(Other { told: told(*at), chain: chain.len(), objects: own.objects() })
         };
         let others = near.iter().map(other).collect::<Result<Vec<_>>>()?;
-        Ok(own.nearest(view.objects.len() as u32, &others).map(|at| near[at]))
+        Ok(own.nearest(view.object_ids().count() as u32, &others).map(|at| near[at]))
     }
     fn push(&mut self, bytes: &[u8], before: u32, machine: u16, flags: u16) -> Result<()> {
         let id = Segment::open(bytes).map_err(|e| damaged(Path::new("segment"), e))?.id();

@@ -10,8 +10,7 @@
 //! | 7.3.4, large | the line before: 7.2.12, large | 43.5 MB |
 //! | 7.3.4, large | its line: 7.3.4, cloud | 124.7 MB |
 //!
-//! A line further away is of no use: 7.3 after 6.1 has 88 MB in place of 91, and each eighth update of 6.12 in a chain that
-//! starts with 6.1 has 14 MB, because all of it is elsewhere than there.
+//! A line further away is of no use: 7.3 after 6.1 had 88 MB, and 91 alone.
 
 /// What tells how much two kernels have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +46,8 @@ impl Told {
         }
     }
     /// The position of the one that a kernel with so many objects follows among those that it [may](Self::may_follow) follow;
-    /// `None` if there is none, so that it starts a chain. Of another line, it is the one with the shortest chain: questions go through fewer segments then, and what updates
-    /// of that line changed is little beside what is new in this one.
+    /// `None` if there is none, so that it starts a chain. Of another line, it is the one with the shortest chain: questions go
+    /// through fewer segments then, and what updates of that line changed is little beside what is new in this one.
     pub fn nearest(&self, objects: u32, others: &[Other]) -> Option<usize> {
         let distance = |(_, other): &(usize, &Other)| self.distance(objects, other);
         others.iter().enumerate().min_by_key(distance).map(|(at, _)| at)

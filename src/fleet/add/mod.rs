@@ -3,6 +3,7 @@
 //! The tables of its index are gone through in the order of what refers to what: strings, objects, addresses, lines,
 //! types, functions, placements, and all others. Each record is given in shared numbers and looked for among those of
 //! the kernel before.
+mod base;
 mod buckets;
 mod lines;
 mod numbers;
@@ -14,8 +15,8 @@ mod strings;
 mod tables;
 mod types;
 
-use super::nearest::are_of_one_line;
 use crate::query::diff;
+use base::relative;
 use buckets::Buckets;
 use numbers::Numbers;
 use pool::{Owner, Pool};
@@ -27,9 +28,9 @@ use probeidx_format::store::changed::{self, Changed};
 use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, PatchedRecord};
 use probeidx_format::store::runs::back;
-use probeidx_format::store::runs::levels::{SpaceRecord, steps};
-use probeidx_format::store::runs::{Builder, Hint, NEW, Run, encode};
-use probeidx_format::store::segment::{Blob, Free, Own, Part, SegmentId, SegmentWriter, Source, Space};
+use probeidx_format::store::runs::levels::SpaceRecord;
+use probeidx_format::store::runs::{Builder, Hint, Run, encode};
+use probeidx_format::store::segment::{Blob, Free, Own, Part, SegmentId, SegmentWriter, Space};
 use probeidx_format::store::translate::{Shared, Translate};
 use probeidx_format::table::{Packed, pack};
 use probeidx_format::variables;
@@ -46,8 +47,8 @@ use std::cell::Cell;
 /// # Errors
 /// What cannot be shared; only an index that is damaged has something of the kind.
 pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>, forget: &dyn Fn()) -> Result<Vec<u8>, String> {
-    let depth = before.map_or(0, |before| depth_after(before, view));
-    let base = before.map(|before| base(before, depth)).transpose().map_err(|e| e.to_string())?.flatten();
+    let depth = before.map_or(0, |before| base::depth(before, view));
+    let base = before.map(|before| base::of(before, depth)).transpose().map_err(|e| e.to_string())?.flatten();
     let mut added = Adding::new(view, before, base.as_ref().or(before), depth).run(forget)?;
     if let Some((changed, filter)) = before.and_then(|before| differences(before, &added.write())) {
         let (bytes, records) = changed::part(&changed, filter.as_deref());
@@ -61,19 +62,6 @@ fn differences(before: &Kernel<'_>, segment: &[u8]) -> Option<(Changed, Option<V
     let chain = before.chain().iter().map(|segment| segment.bytes).chain([segment]);
     let kernel = Kernel::open(chain).ok()?;
     diff::changed([&View::of_store(before), &View::of_store(&kernel)])
-}
-
-/// How many segments of its line are before a kernel that comes after this one: none if that is of another line.
-fn depth_after(before: &Kernel<'_>, view: &View<'_>) -> u32 {
-    let releases = [View::of_store(before).release(), view.release()];
-    if are_of_one_line(releases) { before.own().header.depth.get() + 1 } else { 0 }
-}
-
-/// The kernel to whose numbers a segment of this depth leads; `None` if it is the one before.
-fn base<'a>(before: &Kernel<'a>, depth: u32) -> probeidx_format::Result<Option<Kernel<'a>>> {
-    let chain = before.chain();
-    let end = chain.len().saturating_sub(steps(depth) - 1).max(1);
-    (end < chain.len()).then(|| Kernel::open(chain[..end].iter().map(|segment| segment.bytes))).transpose()
 }
 
 /// All that is written of a kernel.
@@ -113,29 +101,6 @@ impl Ranks {
             self.first + self.new.len() as u32 - 1
         })
     }
-}
-
-/// Runs that lead to the numbers of the base, or to what is new since.
-fn relative(space: Space, runs: &Builder, base: &Kernel<'_>) -> Builder {
-    let first = match space.source() {
-        Source::Rows(part) => base.end(part),
-        Source::Free(kind) => base.free(kind),
-        Source::Shifted(_) | Source::Themselves => return runs.clone(),
-    };
-    let mut hint = Hint::default();
-    let mut own = vec![u32::MAX; first as usize];
-    for at in 0..base.length(space) {
-        if let Some(number) = base.levels().there(space, at, &mut hint).filter(|number| *number < first) {
-            own[number as usize] = at;
-        }
-    }
-    let mut relative = Builder::default();
-    for run in runs.runs() {
-        for to in run.to..run.to + run.length {
-            relative.push(if to < first { own[to as usize] } else { NEW + (to - first) });
-        }
-    }
-    relative
 }
 
 struct Adding<'v> {

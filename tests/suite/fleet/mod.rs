@@ -16,6 +16,7 @@ use probeidx::store::Store;
 use probeidx::{ErrorKind, Index};
 use probeidx_format::View;
 use probeidx_format::record::NameRecord;
+use probeidx_format::store::manifest::{KernelEntry, Manifest};
 use probeidx_format::store::{Part, Segment};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -48,17 +49,16 @@ fn store(kernels: &[usize]) -> tempfile::TempDir {
 
 /// The first difference between a kernel of a store and its index.
 fn difference(folder: &Path, at: usize) -> Option<String> {
-    let index = open(at);
-    let view = index.view().unwrap();
-    let store = Store::open(folder).unwrap();
-    let manifest = store.manifest();
-    let build_id = view.objects[0].build_id;
-    let is_it = |k: &&probeidx_format::store::manifest::KernelEntry| {
-        manifest.segments[k.segment.get() as usize].id.build_id == build_id
-    };
-    let entry = manifest.kernels.iter().find(is_it).expect("the kernel is there");
-    let kernel = store.kernel(entry).unwrap();
-    same::difference(&view, &View::of_store(&kernel))
+    let (index, store) = (open(at), Store::open(folder).unwrap());
+    let kernel = store.kernel(entry(&store.manifest(), &index)).unwrap();
+    same::difference(&index.view().unwrap(), &View::of_store(&kernel))
+}
+
+/// A kernel of a store, given its index.
+fn entry<'m>(manifest: &Manifest<'m>, index: &Index) -> &'m KernelEntry {
+    let build_id = index.view().unwrap().objects[0].build_id;
+    let is_it = |k: &&KernelEntry| manifest.segments[k.segment.get() as usize].id.build_id == build_id;
+    manifest.kernels.iter().find(is_it).expect("the kernel is there")
 }
 
 #[test]
@@ -267,14 +267,9 @@ fn same_differences(folder: &Path, files: [&PathBuf; 2]) -> String {
 
 /// The name of a kernel in a store, given its index.
 fn stored_name(folder: &Path, file: &Path) -> String {
-    let build_id = Index::open(file).unwrap().view().unwrap().objects[0].build_id;
-    let store = Store::open(folder).unwrap();
+    let (index, store) = (Index::open(file).unwrap(), Store::open(folder).unwrap());
     let manifest = store.manifest();
-    let is_it = |k: &&probeidx_format::store::manifest::KernelEntry| {
-        manifest.segments[k.segment.get() as usize].id.build_id == build_id
-    };
-    let entry = manifest.kernels.iter().find(is_it).expect("the kernel is there");
-    String::from_utf8_lossy(manifest.string(entry.name)).into_owned()
+    String::from_utf8_lossy(manifest.string(entry(&manifest, &index).name)).into_owned()
 }
 
 #[test]

@@ -8,12 +8,13 @@
 //! The kernel's own addresses of several objects are the same numbers, so that they could not lead on from kernel to kernel.
 use super::{NEW, Run, append};
 use std::iter::once;
+use std::ops::Range;
 
 /// Distances are less than that in both directions.
 pub const FAR: u32 = 1 << 30;
 
 /// What a shared address leads to: itself, moved.
-pub fn moved(shared: u32, distance: u32) -> u32 {
+fn moved(shared: u32, distance: u32) -> u32 {
     shared.wrapping_add(distance) & (NEW - 1)
 }
 
@@ -25,7 +26,7 @@ pub fn distance(shared: u32, to: u32) -> Option<u32> {
 }
 
 /// Runs without gaps: sorted ones, and what is gone up to `end`.
-pub fn filled(runs: impl Iterator<Item = Run>, end: u32) -> Vec<Run> {
+fn filled(runs: impl Iterator<Item = Run>, end: u32) -> Vec<Run> {
     let (mut all, mut next, mut gone) = (vec![], 0, NEW);
     for run in runs.chain(once(Run { from: end, to: 0, length: 0 })) {
         if let Some(length) = run.from.checked_sub(next).filter(|length| *length > 0) {
@@ -51,15 +52,22 @@ pub fn compose(upper: impl Iterator<Item = Run>, lower: &[Run], first: u32) -> V
         }
         let Some(distance) = distance(run.from, run.to) else { continue };
         let end = run.from.saturating_add(run.length);
-        next += lower[next..].partition_point(|old| old.from.saturating_add(old.length) <= run.from);
-        for old in lower[next..].iter().take_while(|old| old.from < end) {
-            let from = old.from.max(run.from);
-            let stop = end.min(old.from.saturating_add(old.length));
-            let to = old.to.wrapping_add(from - old.from).wrapping_add(distance);
-            append(&mut all, Run { from, to, length: stop.saturating_sub(from) });
+        for old in within(lower, &mut next, run.from..end) {
+            append(&mut all, Run { to: old.to.wrapping_add(distance), ..old });
         }
     }
     all
+}
+
+/// The parts of sorted runs that are in a range, from the position on at which those of the last range started.
+fn within<'r>(runs: &'r [Run], next: &mut usize, range: Range<u32>) -> impl Iterator<Item = Run> + use<'r> {
+    let end_of = |run: &Run| run.from.saturating_add(run.length);
+    *next += runs[*next..].partition_point(|run| end_of(run) <= range.start);
+    runs[*next..].iter().take_while(move |run| run.from < range.end).map(move |run| {
+        let from = run.from.max(range.start);
+        let length = range.end.min(end_of(run)).saturating_sub(from);
+        Run { from, to: run.to.wrapping_add(from - run.from), length }
+    })
 }
 
 /// The runs that lead a kernel's addresses on to those of another one, given the sorted runs to the own addresses of both, and
@@ -70,17 +78,15 @@ pub fn between(own: &[Run], lower: &[Run], first: u32) -> Option<Vec<Run>> {
     let (mut moves, mut new, mut next) = (vec![], vec![], 0);
     for run in known {
         let end = run.from.saturating_add(run.length).min(first);
-        next += lower[next..].partition_point(|old| old.from.saturating_add(old.length) <= run.from);
         let mut from = run.from;
-        for old in lower[next..].iter().take_while(|old| old.from < end) {
-            let length = end.min(old.from.saturating_add(old.length)).saturating_sub(from);
-            let by = run.to.wrapping_sub(run.from).wrapping_sub(old.to.wrapping_sub(old.from));
-            let to = moved(from, by);
-            if old.from > from || distance(from, to) != Some(by) {
+        for old in within(lower, &mut next, run.from..end) {
+            let by = run.to.wrapping_add(old.from - run.from).wrapping_sub(old.to);
+            let to = moved(old.from, by);
+            if old.from > from || distance(old.from, to) != Some(by) {
                 return None;
             }
-            append(&mut moves, Run { from, to, length });
-            from += length;
+            append(&mut moves, Run { to, ..old });
+            from += old.length;
         }
         if from < end {
             return None;

@@ -142,6 +142,10 @@ impl<'a> Segment<'a> {
         }
         Ok(Self { id, ..segment })
     }
+    /// How many objects the kernel has: there is a build id for each.
+    pub fn objects(&self) -> u32 {
+        self.part(Part::BuildIds).as_chunks::<20>().0.len() as u32
+    }
     /// All but the build id in its name.
     fn read(bytes: &'a [u8]) -> Result<Self> {
         let (header, rest) = SegmentHeader::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;

@@ -5,7 +5,7 @@
 mod refused;
 
 use super::{Both, Names};
-use crate::query::index::functions::{self, kernel};
+use crate::query::index::functions::{self, Placed, kernel};
 use crate::query::index::symbols::{is_executable, is_printed};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId, PlaceId, StrId};
@@ -221,8 +221,8 @@ impl<'a> Found<'a, '_> {
         let own = functions.iter().filter_map(|function| levels.back(Space::FunctionIds, *function));
         for id in own.flat_map(|own| view.places_of_function(FunctionId::new(own))) {
             let place = view.places.get(id.index()).filter(|place| place.entry.get() != 0);
-            if let Some(place) = place.filter(|place| view.outer(id, *place).is_none()) {
-                let pc = place.entry.get();
+            if let Some(record) = place.filter(|record| !Placed { id, record: *record }.is_inline(view)) {
+                let pc = record.entry.get();
                 self.window(which, view.object_of_place(id), pc..pc.saturating_add(1));
             }
         }
