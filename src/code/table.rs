@@ -263,14 +263,15 @@ fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
 pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
     let subtracts = |r: &&Rela64<Endianness>| {
-        let kind = r.r_info.get(object.order) as u32;
+        let (_, kind) = relocate::parts(object.machine, object.order, r);
         InPlace::of(object.machine, kind).is_some_and(InPlace::subtracts)
     };
     let mut known: Vec<(u32, u32)> = relocations
         .iter()
         .filter(|r| !subtracts(r))
         .filter_map(|r| {
-            let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
+            let (symbol, _) = relocate::parts(object.machine, object.order, r);
+            let symbol = object.symbols.get(symbol as usize)?;
             let section = object.sections.get(usize::from(symbol.st_shndx.get(object.order).0))?;
             section.pc?;
             let address = object.symbol_address(symbol).wrapping_add_signed(r.r_addend.get(object.order));
@@ -287,7 +288,8 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
     let mut found: Vec<_> = relocations
         .iter()
         .filter_map(|r| {
-            let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
+            let (symbol, _) = relocate::parts(object.machine, object.order, r);
+            let symbol = object.symbols.get(symbol as usize)?;
             let is_foreign = symbol.st_shndx.get(object.order).0 == 0;
             Some((u32::try_from(r.r_offset.get(object.order)).ok()?, object.symbol_name(symbol)))
                 .filter(|_| is_foreign)
@@ -303,12 +305,11 @@ pub(super) fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
     let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
     let word =
         |entry: &[u8], at: usize| object.order.read_u64(entry[at..at + 8].try_into().expect("eight bytes"));
-    let long = relocate::long(object.machine);
     let value = |entry: &[u8]| {
         let (info, addend) = (word(entry, 8), word(entry, 16));
         match (info >> 32, info as u32) {
             (0, _) => Some(addend),
-            (symbol, kind) if kind == long => {
+            (symbol, kind) if relocate::is_long(object.machine, kind) => {
                 Some(object.dynamic_value(symbol as usize)?.wrapping_add(addend))
             }
             _ => None,

@@ -1,5 +1,6 @@
-//! Relocations that modify the value in place. RISC-V's linker may shorten code, so its assembler leaves differences
-//! of labels to pairs of relocations, one that adds and one that subtracts (RISC-V ELF psABI, "Relocations").
+//! Relocations that modify the value in place. The linkers of RISC-V and LoongArch may shorten code, so their assemblers leave
+//! differences of labels to pairs of relocations, one that adds and one that subtracts (RISC-V ELF psABI, "Relocations"; ELF
+//! for the LoongArch Architecture, "Relocations").
 use object::elf::{self, Machine};
 
 /// What a relocation does to the number in place.
@@ -28,12 +29,17 @@ enum Operation {
 impl InPlace {
     /// The operation of a relocation type on a machine; `None` if it modifies nothing in place.
     pub fn of(machine: u16, kind: u32) -> Option<Self> {
+        let (width, operation) = match Machine(machine) {
+            elf::EM_RISCV => Self::of_riscv(kind)?,
+            elf::EM_LOONGARCH => Self::of_loongarch(kind)?,
+            _ => return None,
+        };
+        Some(Self { width, operation })
+    }
+    fn of_riscv(kind: u32) -> Option<(Width, Operation)> {
         use Operation::{Add, Set, Subtract};
         use Width::{Bytes, Leb128, Six};
-        if Machine(machine) != elf::EM_RISCV {
-            return None;
-        }
-        let (width, operation) = match kind {
+        Some(match kind {
             33 => (Bytes(1), Add),
             34 => (Bytes(2), Add),
             35 => (Bytes(4), Add),
@@ -50,8 +56,28 @@ impl InPlace {
             60 => (Leb128, Set),
             61 => (Leb128, Subtract),
             _ => return None,
-        };
-        Some(Self { width, operation })
+        })
+    }
+    fn of_loongarch(kind: u32) -> Option<(Width, Operation)> {
+        use Operation::{Add, Subtract};
+        use Width::{Bytes, Leb128, Six};
+        Some(match kind {
+            47 => (Bytes(1), Add),
+            48 => (Bytes(2), Add),
+            49 => (Bytes(3), Add),
+            50 => (Bytes(4), Add),
+            51 => (Bytes(8), Add),
+            52 => (Bytes(1), Subtract),
+            53 => (Bytes(2), Subtract),
+            54 => (Bytes(3), Subtract),
+            55 => (Bytes(4), Subtract),
+            56 => (Bytes(8), Subtract),
+            105 => (Six, Add),
+            106 => (Six, Subtract),
+            107 => (Leb128, Add),
+            108 => (Leb128, Subtract),
+            _ => return None,
+        })
     }
 
     /// Whether it subtracts: another relocation at the same place sets the minuend.
@@ -98,10 +124,13 @@ impl InPlace {
 mod tests {
     use super::*;
 
-    /// Applies relocation types in order, by their numbers in the specification.
-    fn applied(mut data: Vec<u8>, kinds: &[(u32, u64)]) -> Option<Vec<u8>> {
+    /// Applies relocation types of RISC-V in order, by their numbers in the specification.
+    fn applied(data: Vec<u8>, kinds: &[(u32, u64)]) -> Option<Vec<u8>> {
+        applied_on(elf::EM_RISCV, data, kinds)
+    }
+    fn applied_on(machine: Machine, mut data: Vec<u8>, kinds: &[(u32, u64)]) -> Option<Vec<u8>> {
         for (kind, value) in kinds {
-            InPlace::of(elf::EM_RISCV.0, *kind)?.apply(&mut data, *value)?;
+            InPlace::of(machine.0, *kind)?.apply(&mut data, *value)?;
         }
         Some(data)
     }
@@ -124,6 +153,25 @@ mod tests {
         assert_eq!(applied(vec![0x80, 0x00, 9], &difference), Some(vec![0xb5, 0x02, 9]));
         // Three bytes stay three.
         assert_eq!(applied(vec![0x80, 0x80, 0x00], &difference), Some(vec![0xb5, 0x82, 0x00]));
+    }
+
+    /// The assembler leaves zeros.
+    #[test]
+    fn a_difference_of_labels_of_loongarch() {
+        let difference = |add: u32, subtract: u32| [(add, 0x12_3456), (subtract, 0x12_3321)];
+        let applied = |data: &[u8], kinds: [_; 2]| applied_on(elf::EM_LOONGARCH, data.to_vec(), &kinds);
+        for (width, add, subtract) in [(1, 47, 52), (2, 48, 53), (3, 49, 54), (4, 50, 55), (8, 51, 56)] {
+            let mut wanted = [0, 0, 0, 0, 0, 0, 0, 0, 9];
+            wanted[..2.min(width)].copy_from_slice(&[0x35, 0x01][..2.min(width)]);
+            assert_eq!(
+                applied(&[0, 0, 0, 0, 0, 0, 0, 0, 9], difference(add, subtract)).unwrap(),
+                wanted,
+                "{add}"
+            );
+        }
+        assert_eq!(applied(&[0x40, 9], [(105, 0x1234), (106, 0x1220)]), Some(vec![0x54, 9]));
+        assert_eq!(applied(&[0x80, 0x80, 0x00, 9], difference(107, 108)), Some(vec![0xb5, 0x82, 0x00, 9]));
+        assert_eq!(applied(&[0; 8], [(1, 1), (1, 1)]), None);
     }
 
     #[test]

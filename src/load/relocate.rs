@@ -24,26 +24,41 @@ struct Kinds {
 }
 
 impl Kinds {
-    /// `R_X86_64_64`, `_32`, `_32S`, `_PC32` and their equivalents on other machines.
-    fn of(machine: u16) -> Self {
+    /// `R_X86_64_64`, `_32`, `_32S`, `_PC32` and their equivalents on other machines; `None` for a machine whose types are not
+    /// known.
+    fn of(machine: u16) -> Option<Self> {
         let (long, short, relative) = match elf::Machine(machine) {
             elf::EM_X86_64 => (1, [10, 11], 2),
             elf::EM_AARCH64 => (257, [258; 2], 261),
             elf::EM_RISCV => (2, [1; 2], 57),
             elf::EM_PPC64 => (38, [1; 2], 26),
             elf::EM_S390 => (22, [4; 2], 5),
+            elf::EM_MIPS => (18, [2; 2], 248),
+            elf::EM_LOONGARCH => (2, [1; 2], 99),
             // R_386_32, R_386_PC32; R_ARM_ABS32, R_ARM_REL32.
             elf::EM_386 => (u32::MAX, [1; 2], 2),
             elf::EM_ARM => (u32::MAX, [2; 2], 3),
-            _ => (u32::MAX, [u32::MAX; 2], u32::MAX),
+            _ => return None,
         };
-        Self { long, short, relative }
+        Some(Self { long, short, relative })
     }
 }
 
-/// The relocation type of a machine that stores symbol plus addend in eight bytes.
-pub(crate) fn long(machine: u16) -> u32 {
-    Kinds::of(machine).long
+/// Whether a relocation type of a machine stores symbol plus addend in eight bytes.
+pub(crate) fn is_long(machine: u16, kind: u32) -> bool {
+    Kinds::of(machine).is_some_and(|kinds| kinds.long == kind)
+}
+
+/// The symbol that a relocation refers to, by its number, and its type (`ELF64_R_SYM`, `ELF64_R_TYPE`).
+///
+/// Little-endian objects of MIPS have the two in the order of the big-endian ones, so that as one number they change places,
+/// and the bytes of the type their order (64-bit ELF Object File Specification of MIPS, 2.9).
+#[inline(always)]
+pub(crate) fn parts(machine: u16, order: Endianness, relocation: &Rela64<Endianness>) -> (u32, u32) {
+    let info = relocation.r_info.get(order);
+    let (high, low) = ((info >> 32) as u32, info as u32);
+    let is_swapped = machine == elf::EM_MIPS.0 && order == Endianness::Little;
+    if is_swapped { (low, high.swap_bytes()) } else { (high, low) }
 }
 
 /// Applies the relocations of a section to a copy of its bytes. Relocations that cannot be applied are reported in
@@ -71,17 +86,21 @@ fn apply(
     relocations: &[Rela64<Endianness>],
     faults: &mut Vec<Error>,
 ) -> Result<()> {
-    let kinds = Kinds::of(object.machine);
+    let Some(kinds) = Kinds::of(object.machine) else {
+        // Where nothing is stored, everything leads to the start of its section.
+        let what =
+            format!("relocations of a machine (e_machine {}) whose types are not known", object.machine);
+        return Err(Error::new(ErrorKind::Unsupported, what).section(section.name));
+    };
     let mut unknown = None;
     // Neighbours refer to the same few symbols, those of the debug sections.
     let mut recent = [(u64::MAX, 0); 8];
     for relocation in relocations {
         let offset = relocation.r_offset.get(order) as usize;
-        let info = relocation.r_info.get(order);
-        let kind = info as u32;
+        let (number, kind) = parts(object.machine, order, relocation);
         let addend = relocation.r_addend.get(order);
         let mut value = || {
-            let number = info >> 32;
+            let number = u64::from(number);
             let (known, symbol) = &mut recent[number as usize % 8];
             if *known != number {
                 *symbol = object.symbol_address_in(order, object.symbols.get(number as usize)?);

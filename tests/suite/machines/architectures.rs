@@ -2,7 +2,7 @@
 //! open. What does not depend on the machine is the same for all, whatever their byte order.
 use crate::support::fixture::{Tree, run_all, skipped};
 use crate::support::program::Indexed;
-use crate::support::tables::{index, text};
+use crate::support::tables::{index, text, try_index};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -43,6 +43,16 @@ void _start(void) {
 }
 "#;
 
+/// A module: functions in two sections, and pointers to them.
+const MODULE: &str = r#"
+const char modinfo[] __attribute__((used, section(".modinfo"))) = "vermagic=6.1.0-other SMP";
+struct pair { int first; long second; };
+volatile long moved;
+__attribute__((noinline)) long first_of_module(struct pair *pair) { moved = 1; return pair->second; }
+__attribute__((noinline, section(".text.far"))) long second_of_module(int count) { moved = 2; return count; }
+long (*const held[])(int) __attribute__((used)) = { second_of_module };
+"#;
+
 /// Variables that are constants: gcc gives their bytes, and numbers of several sizes.
 const CONSTANTS: &str = r#"
 const char linux_banner[] __attribute__((used)) = "Linux version 6.1.0-other (build@host) (gcc) #1 SMP";
@@ -61,15 +71,19 @@ void _start(void) { constants(sink); }
 "#;
 
 impl Target {
+    /// Whether it could be compiled.
+    fn compile(&self, source: &Path, object: &Path) -> bool {
+        let mut compiler = Command::new(self.compiler[0]);
+        compiler.args(&self.compiler[1..]).args(["-g", "-O2", "-ffreestanding", "-fno-pic", "-c"]);
+        compiler.arg(source).arg("-o").arg(object);
+        compiler.output().is_ok_and(|o| o.status.success())
+    }
     /// A tree with a vmlinux that is linked; says so where the tools are not there.
     fn link(&self, source: &str) -> Option<Tree> {
         let tree = Tree::empty();
         let (source, object) = (tree.file("probed.c", source.as_bytes()), tree.path().join("probed.o"));
-        let mut compiler = Command::new(self.compiler[0]);
-        compiler.args(&self.compiler[1..]).args(["-g", "-O2", "-ffreestanding", "-fno-pic", "-c"]);
-        compiler.arg(source).arg("-o").arg(&object);
         let can_link = Command::new(self.linker).arg("--version").output().is_ok_and(|o| o.status.success());
-        if !can_link || !compiler.output().is_ok_and(|o| o.status.success()) {
+        if !can_link || !self.compile(&source, &object) {
             skipped(&format!("{} or {} cannot make it", self.compiler.join(" "), self.linker));
             return None;
         }
@@ -127,6 +141,59 @@ fn all_but_verdicts() {
         let said = answers(&kernel);
         assert_eq!(known.get_or_insert_with(|| said.clone()), &said, "{name}");
     }
+}
+
+/// Their debug information is all relocations, of types and in a form that the machine has.
+#[test]
+fn modules_are_relocated_as_their_machine_says() {
+    // Those of MIPS differ by byte order.
+    const MIPS: [Target; 2] = [
+        Target {
+            compiler: &["clang", "--target=mips64el-linux-gnuabi64", "-mno-abicalls"],
+            linker: "ld.lld",
+        },
+        Target { compiler: &["clang", "--target=mips64-linux-gnuabi64", "-mno-abicalls"], linker: "ld.lld" },
+    ];
+    for target in TARGETS.iter().chain(&MIPS) {
+        let name = target.compiler.join(" ");
+        let Some(tree) = target.link(SOURCE) else { continue };
+        let source = tree.file("module.c", MODULE.as_bytes());
+        assert!(target.compile(&source, &tree.path().join("module.ko")), "{name}");
+        let (kernel, built) = try_index(tree);
+        assert!(built.code == 0 && !built.err.contains("relocations"), "{name}: {built:?}");
+        let listed = kernel.run(&["-q", "find", "module(\"module\").function(\"*\")", "--args"]).found();
+        let listed: Vec<&str> = listed.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
+        assert_eq!(listed, ["module.c:5\") $pair:struct pair*", "module.c:6\") $count:int"], "{name}");
+        for function in ["first_of_module", "second_of_module"] {
+            let place = kernel.json(&["-q", "resolve", function]).swap_remove(0);
+            assert_eq!(
+                [text(&place, "module"), text(&place, "symbol")],
+                ["module", function],
+                "{name}: {place}"
+            );
+        }
+        assert!(kernel.run(&["-q", "lines", "second_of_module"]).found().contains("return count"), "{name}");
+    }
+}
+
+/// Where they are not known nothing of the module can be told, and everything of the kernel.
+#[test]
+fn modules_of_a_machine_that_is_not_known_are_left_out() {
+    const EM_ALPHA: u16 = 0x9026;
+    let target = &TARGETS[0];
+    let Some(tree) = target.link(SOURCE) else { return };
+    let module = tree.path().join("module.ko");
+    assert!(target.compile(&tree.file("module.c", MODULE.as_bytes()), &module));
+    for path in [vmlinux(&tree), module] {
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[18..20].copy_from_slice(&EM_ALPHA.to_le_bytes());
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let (kernel, built) = try_index(tree);
+    let told = "relocations of a machine (e_machine 36902) whose types are not known";
+    assert!(built.code == 4 && built.err.matches(told).count() == 1, "{built:?}");
+    assert!(kernel.run(&["-q", "find", "probed"]).found().contains("probed.c"));
+    assert_eq!(kernel.run(&["-q", "find", "first_of_module"]).code, 1);
 }
 
 #[test]
