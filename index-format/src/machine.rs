@@ -2,6 +2,8 @@
 
 /// `EM_386`
 pub const I386: u16 = 3;
+/// `EM_MIPS`: mips64.
+pub const MIPS: u16 = 8;
 /// `EM_PPC64`
 pub const PPC64: u16 = 21;
 /// `EM_S390`: s390x.
@@ -14,6 +16,8 @@ pub const X86_64: u16 = 62;
 pub const AARCH64: u16 = 183;
 /// `EM_RISCV`
 pub const RISCV: u16 = 243;
+/// `EM_LOONGARCH`
+pub const LOONGARCH: u16 = 258;
 
 /// Bytes per address and pointer: 4 on i386 and ARM, 8 on all other machines that are indexed.
 pub fn address_size(machine: u16) -> u8 {
@@ -42,12 +46,14 @@ pub fn argument_registers(machine: u16) -> &'static [u8] {
 pub fn name(machine: u16) -> &'static str {
     match machine {
         I386 => "i686",
+        MIPS => "mips64",
         PPC64 => "ppc64le",
         S390 => "s390x",
         ARM => "armv7l",
         X86_64 => "x86_64",
         AARCH64 => "aarch64",
         RISCV => "riscv64",
+        LOONGARCH => "loongarch64",
         _ => "",
     }
 }

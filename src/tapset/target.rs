@@ -81,14 +81,15 @@ pub fn architecture(machine: &str) -> &str {
 /// SystemTap's name of an ELF machine (`e_machine`); empty if no kernel of it is indexed.
 pub fn of_machine(machine: u16) -> &'static str {
     match machine {
-        3 => "i386",
+        machine::I386 => "i386",
+        machine::MIPS => "mips",
         machine::PPC64 => "powerpc",
         machine::S390 => "s390",
-        40 => "arm",
+        machine::ARM => "arm",
         machine::X86_64 => "x86_64",
         machine::AARCH64 => "arm64",
         machine::RISCV => "riscv",
-        258 => "loongarch64",
+        machine::LOONGARCH => "loongarch64",
         _ => "",
     }
 }
@@ -155,6 +156,16 @@ mod tests {
         ];
         for (machine, name) in cases {
             assert_eq!(architecture(machine), name, "{machine}");
+        }
+    }
+
+    #[test]
+    fn a_machine_has_one_name_by_number_and_by_uname() {
+        use probeidx_format::machine::{AARCH64, ARM, I386, LOONGARCH, MIPS, PPC64, RISCV, S390, X86_64};
+        for number in [AARCH64, ARM, I386, LOONGARCH, MIPS, PPC64, RISCV, S390, X86_64] {
+            let name = of_machine(number);
+            assert_eq!(architecture(machine::name(number)), name);
+            assert!(!name.is_empty(), "{number}");
         }
     }
 }

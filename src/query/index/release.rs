@@ -90,7 +90,8 @@ impl<'t> Release<'t> {
 
 /// The start of the machine at the end of a build: 362.el9.x86_64.
 fn machine_of(build: &str) -> Option<usize> {
-    const MACHINES: [&str; 7] = ["x86_64", "aarch64", "ppc64le", "s390x", "i686", "riscv64", "noarch"];
+    const MACHINES: [&str; 8] =
+        ["x86_64", "aarch64", "ppc64le", "s390x", "i686", "riscv64", "loongarch64", "noarch"];
     build.match_indices('.').map(|(at, _)| at).find(|at| {
         let word = build[at + 1..].split(['+', '.']).next();
         word.is_some_and(|word| MACHINES.contains(&word))
