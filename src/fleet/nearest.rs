@@ -4,6 +4,8 @@
 //! | --- | --- | --- |
 //! | 7.2.12, cloud | an update of the line: 7.2.11 | 0.4 MB |
 //! | 6.1.0-56, cloud | another flavour of the same build | 3.8 MB |
+//! | 6.12.107, cloud | another flavour of an update: 6.12.118, large | 13.5 MB |
+//! | 6.12.107, cloud | the real-time kernel of the same build | 19.5 MB |
 //! | 7.3.4, cloud | the line before by the same compiler: 7.2.11 | 20.5 MB |
 //! | 7.3.4, cloud | its line by another compiler: 7.3 | 59.2 MB |
 //! | 7.3.4, cloud | none | 77 MB |
@@ -18,6 +20,8 @@ pub struct Told {
     /// `6.1.0-56` of `6.1.0-56-cloud-amd64`.
     version: Vec<u64>,
     flavour: Vec<u8>,
+    /// Whether it is built to be preempted nearly everywhere (PREEMPT_RT), which changes much of its code.
+    is_realtime: bool,
     /// Whether it is clang, and its first number; `None` if unknown.
     compiler: Option<(bool, u64)>,
 }
@@ -42,6 +46,7 @@ impl Told {
         Self {
             version: numbers.take(4).collect(),
             flavour: letters.collect::<Vec<_>>().join(&b'-'),
+            is_realtime: release.split(|b| !b.is_ascii_alphanumeric()).any(is_realtime),
             compiler: of_compiler(compiler),
         }
     }
@@ -74,7 +79,7 @@ impl Told {
         };
         is_next && self.compiler.is_some() && self.compiler == other.compiler
     }
-    fn distance(&self, objects: u32, other: &Other) -> (bool, bool, Option<usize>, bool, Vec<u64>) {
+    fn distance(&self, objects: u32, other: &Other) -> ([bool; 4], Option<usize>, bool, Vec<u64>) {
         let (told, chain) = (&other.told, other.chain);
         let apart = |at: usize| {
             let part = |version: &[u64]| version.get(at).copied().unwrap_or(0);
@@ -82,10 +87,11 @@ impl Told {
         };
         // The modules that a cloud kernel lacks are most of a large one.
         let lacks_many = u64::from(other.objects) * 4 < u64::from(objects) * 3;
+        let is_of_line = self.is_of_line(told);
+        let is_of_its_kind = self.is_realtime == told.is_realtime;
         (
-            self.compiler != told.compiler,
-            lacks_many,
-            (!self.is_of_line(told)).then_some(chain),
+            [self.compiler != told.compiler, lacks_many, !is_of_line, !is_of_its_kind],
+            (!is_of_line).then_some(chain),
             self.flavour != told.flavour,
             (0..4).map(apart).collect(),
         )
@@ -100,6 +106,11 @@ pub fn are_of_one_line(releases: [&[u8]; 2]) -> bool {
 
 /// The second number of the last line before the first one grows: 3.19, 4.20, 5.19 and 6.19 were that.
 const LAST: u64 = 19;
+
+/// Of a word of `6.1.0-57-rt-amd64`, `6.8.1-1015-realtime` or `6.6.30-rt30`.
+fn is_realtime(word: &[u8]) -> bool {
+    word == b"realtime" || word.strip_prefix(b"rt").is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))
+}
 
 /// Of `gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0` or `Debian clang version 19.1.7 (3+b1)`.
 fn of_compiler(text: &[u8]) -> Option<(bool, u64)> {
@@ -148,6 +159,25 @@ mod tests {
         assert_eq!(follows("6.1.0-57-rt-amd64", GCC_12, &line), Some("6.1.0-54-amd64"));
         assert_eq!(follows("6.1.0-57-rt-amd64", GCC_12, &line[..1]), Some("6.1.0-53-cloud-amd64"));
         assert_eq!(follows("5.10.0-43-cloud-amd64", GCC_12, &line), None);
+    }
+
+    #[test]
+    fn real_time_kernels_have_less_in_common_than_updates() {
+        let line = [("6.12.107+deb13-rt-amd64", GCC_14), ("6.12.118+deb13-amd64", GCC_14)];
+        assert_eq!(follows("6.12.107+deb13-cloud-amd64", GCC_14, &line), Some(line[1].0));
+        assert_eq!(follows("6.12.118+deb13-rt-amd64", GCC_14, &line), Some(line[0].0));
+        for (release, is) in [
+            ("6.1.0-57-rt-amd64", true),
+            ("6.8.1-1015-realtime", true),
+            ("6.6.30-rt30", true),
+            ("5.14.0-570.el9.x86_64+rt", true),
+            ("6.1.0-57-amd64", false),
+            ("6.1.0-virt1-part", false),
+        ] {
+            assert_eq!(Told::of(release.as_bytes(), b"").is_realtime, is, "{release}");
+        }
+        let before = [("7.2.12+deb13-rt-amd64", GCC_14), ("7.2.12+deb13-amd64", GCC_14)];
+        assert_eq!(follows("7.3.4+deb13-amd64", GCC_14, &before), Some(before[1].0));
     }
 
     #[test]
