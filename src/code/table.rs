@@ -5,7 +5,7 @@ use crate::load::elf::{Elf, word};
 use crate::load::in_place::InPlace;
 use crate::load::relocate;
 use crate::load::symbols::Symbol;
-use object::elf::{EM_386, EM_X86_64, Rela64};
+use object::elf::{EM_386, EM_X86_64};
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -262,15 +262,13 @@ fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
 /// tables with relative entries add it again. RISC-V has a separate relocation for the subtraction, which is skipped.
 pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
-    let subtracts = |r: &&Rela64<Endianness>| {
-        let (_, kind) = relocate::parts(object.machine, object.order, r);
-        InPlace::of(object.machine, kind).is_some_and(InPlace::subtracts)
-    };
     let mut known: Vec<(u32, u32)> = relocations
         .iter()
-        .filter(|r| !subtracts(r))
         .filter_map(|r| {
-            let (symbol, _) = relocate::parts(object.machine, object.order, r);
+            let (symbol, kind) = relocate::parts(object, r.r_info.get(object.order));
+            if InPlace::of(object.machine, kind).is_some_and(InPlace::subtracts) {
+                return None;
+            }
             let symbol = object.symbols.get(symbol as usize)?;
             let section = object.sections.get(usize::from(symbol.st_shndx.get(object.order).0))?;
             section.pc?;
@@ -288,7 +286,7 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
     let mut found: Vec<_> = relocations
         .iter()
         .filter_map(|r| {
-            let (symbol, _) = relocate::parts(object.machine, object.order, r);
+            let (symbol, _) = relocate::parts(object, r.r_info.get(object.order));
             let symbol = object.symbols.get(symbol as usize)?;
             let is_foreign = symbol.st_shndx.get(object.order).0 == 0;
             Some((u32::try_from(r.r_offset.get(object.order)).ok()?, object.symbol_name(symbol)))
@@ -305,11 +303,12 @@ pub(super) fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
     let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
     let word =
         |entry: &[u8], at: usize| object.order.read_u64(entry[at..at + 8].try_into().expect("eight bytes"));
+    let long = relocate::long(object.machine);
     let value = |entry: &[u8]| {
         let (info, addend) = (word(entry, 8), word(entry, 16));
-        match (info >> 32, info as u32) {
+        match relocate::parts(object, info) {
             (0, _) => Some(addend),
-            (symbol, kind) if relocate::is_long(object.machine, kind) => {
+            (symbol, kind) if Some(kind) == long => {
                 Some(object.dynamic_value(symbol as usize)?.wrapping_add(addend))
             }
             _ => None,

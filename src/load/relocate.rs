@@ -44,20 +44,19 @@ impl Kinds {
     }
 }
 
-/// Whether a relocation type of a machine stores symbol plus addend in eight bytes.
-pub(crate) fn is_long(machine: u16, kind: u32) -> bool {
-    Kinds::of(machine).is_some_and(|kinds| kinds.long == kind)
+/// The relocation type of a machine that stores symbol plus addend in eight bytes, if it has one that is known.
+pub(crate) fn long(machine: u16) -> Option<u32> {
+    Kinds::of(machine).map(|kinds| kinds.long)
 }
 
-/// The symbol that a relocation refers to, by its number, and its type (`ELF64_R_SYM`, `ELF64_R_TYPE`).
+/// The symbol that the `r_info` of a relocation refers to, by its number, and the type (`ELF64_R_SYM`, `ELF64_R_TYPE`).
 ///
 /// Little-endian objects of MIPS have the two in the order of the big-endian ones, so that as one number they change places,
 /// and the bytes of the type their order (64-bit ELF Object File Specification of MIPS, 2.9).
 #[inline(always)]
-pub(crate) fn parts(machine: u16, order: Endianness, relocation: &Rela64<Endianness>) -> (u32, u32) {
-    let info = relocation.r_info.get(order);
+pub(crate) fn parts(object: &Elf<'_>, info: u64) -> (u32, u32) {
     let (high, low) = ((info >> 32) as u32, info as u32);
-    let is_swapped = machine == elf::EM_MIPS.0 && order == Endianness::Little;
+    let is_swapped = object.machine == elf::EM_MIPS.0 && object.order == Endianness::Little;
     if is_swapped { (low, high.swap_bytes()) } else { (high, low) }
 }
 
@@ -97,7 +96,7 @@ fn apply(
     let mut recent = [(u64::MAX, 0); 8];
     for relocation in relocations {
         let offset = relocation.r_offset.get(order) as usize;
-        let (number, kind) = parts(object.machine, order, relocation);
+        let (number, kind) = parts(object, relocation.r_info.get(order));
         let addend = relocation.r_addend.get(order);
         let mut value = || {
             let number = u64::from(number);

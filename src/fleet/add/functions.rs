@@ -13,28 +13,6 @@ use probeidx_format::variables;
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The ranks of variables.
-struct Ranks {
-    /// The shared rank of each rank of the kernel; `u32::MAX` where the name has a number.
-    own: Vec<u32>,
-    /// The ranks by name and type.
-    known: FxHashMap<(u32, u32), u32>,
-    /// Those to be appended.
-    new: Vec<VariableRecord>,
-    /// The rank of the first of them.
-    first: u32,
-}
-
-impl Ranks {
-    /// The rank of a variable, given in shared numbers.
-    fn of(&mut self, name: u32, type_id: u32) -> u32 {
-        *self.known.entry((name, type_id)).or_insert_with(|| {
-            self.new.push(VariableRecord { name: StrId::new(name), type_id: TypeId::new(type_id) });
-            self.first + self.new.len() as u32 - 1
-        })
-    }
-}
-
 impl<'v> Adding<'v> {
     /// Shares all functions, with their variables.
     pub(super) fn functions(&mut self) {
@@ -166,5 +144,27 @@ impl<'v> Adding<'v> {
     }
     fn lowest_number(&self, function: FunctionRecord) -> Option<u32> {
         self.numbers_of(function).map(|(_, number)| number).min()
+    }
+}
+
+/// The ranks of variables.
+struct Ranks {
+    /// The shared rank of each rank of the kernel; `u32::MAX` where the name has a number.
+    own: Vec<u32>,
+    /// The ranks by name and type.
+    known: FxHashMap<(u32, u32), u32>,
+    /// Those to be appended.
+    new: Vec<VariableRecord>,
+    /// The rank of the first of them.
+    first: u32,
+}
+
+impl Ranks {
+    /// The rank of a variable, given in shared numbers.
+    fn of(&mut self, name: u32, type_id: u32) -> u32 {
+        *self.known.entry((name, type_id)).or_insert_with(|| {
+            self.new.push(VariableRecord { name: StrId::new(name), type_id: TypeId::new(type_id) });
+            self.first + self.new.len() as u32 - 1
+        })
     }
 }
