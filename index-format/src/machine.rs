@@ -28,7 +28,8 @@ pub fn address_size(machine: u16) -> u8 {
 ///
 /// Sources: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3), the 64-bit ELF V2 ABI for
 /// Power (2.2.3), RISC-V ELF psABI ("Integer Calling Convention"), `-mregparm=3` with which all i386 kernels are built
-/// (arch/x86/Makefile), AAPCS32 (6.5).
+/// (arch/x86/Makefile), AAPCS32 (6.5), the n64 ABI of MIPS, which all 64-bit kernels of MIPS follow (arch/mips/Makefile:
+/// `-mabi=64`), the LoongArch psABI ("Procedure Calling Convention").
 pub fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         X86_64 => &[5, 4, 1, 2, 8, 9],
@@ -38,6 +39,7 @@ pub fn argument_registers(machine: u16) -> &'static [u8] {
         S390 => &[2, 3, 4, 5, 6],
         PPC64 => &[3, 4, 5, 6, 7, 8, 9, 10],
         RISCV => &[10, 11, 12, 13, 14, 15, 16, 17],
+        MIPS | LOONGARCH => &[4, 5, 6, 7, 8, 9, 10, 11],
         _ => &[],
     }
 }

@@ -18,6 +18,7 @@
 //! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`]; undecided for older ones | | 6.12, 7.2 booted, 4,536 requests | 6.11 to 7.2 |
 //! | riscv64: ftrace patches only the second instruction of an entry | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted: all ftrace sites | 6.16 to 7.2 |
 //! | riscv64: names of registers for fetch arguments (`regoffset_table`, arch/riscv/kernel/ptrace.c) | | all of them | values fetched in the booted 7.2: 31 definitions | 7.2 |
+//! | 32-bit ARM, mips64, loongarch64: names of registers (`regoffset_table`, arch/*/kernel/ptrace.c) and which pass parameters (AAPCS32, n64, LoongArch psABI) | | all of them | source of 7.x; of mips64 and ARM also the locations at entries in the debug information | 6.1 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are still refused, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
 //! | ppc64le: a probe at a symbol's address is at the global entry, which calls within an object bypass; a probe by name is put at the ftrace site or the local entry (`kprobe_lookup_name`) | | undecided (`NO_RULES`) until entries are where calls lead | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.12 |

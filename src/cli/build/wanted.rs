@@ -112,6 +112,12 @@ impl Wanted {
                 format!("no kernel with debug information under {}", paths.join(", "))
             }
         };
+        if let Some(package) = self.paths.iter().find_map(|path| discover::packages_below(path).pop()) {
+            let folder = package.parent().unwrap_or(&package).display();
+            let kind = package.extension().unwrap_or_default().display();
+            let hint = format!("its packages are read if they are named: probeidx build {folder}/*.{kind}");
+            return Error::new(ErrorKind::NoDebugInfo, message).hint(hint);
+        }
         let release = self.releases.first().map_or("$(uname -r)", String::as_str);
         let mut hint = install_hint_of(sysroot, release);
         if !self.options.ids {

@@ -2,8 +2,8 @@
 use probeidx_format::machine;
 
 /// The name of a DWARF register in kprobe_events: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
-/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c, arch/riscv/kernel/ptrace.c:
-/// `regs_query_register_offset`)
+/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c, arch/riscv/kernel/ptrace.c, arch/arm/kernel/ptrace.c,
+/// arch/mips/kernel/ptrace.c, arch/loongarch/kernel/ptrace.c: `regs_query_register_offset`)
 pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
     names(machine).get(usize::from(number)).copied().filter(|name| !name.is_empty())
 }
@@ -25,9 +25,15 @@ fn names(machine: u16) -> &'static [&'static str] {
         "%x26", "%x27", "%x28", "%x29", "%x30", "%sp",
     ];
     const I386: [&str; 9] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di", "%ip"];
-    const S390X: [&str; 16] = [
+    const ARM: [&str; 16] = [
+        "%r0", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%fp", "%ip", "%sp",
+        "%lr", "%pc",
+    ];
+    // s390x has the first half.
+    const NUMBERED: [&str; 32] = [
         "%r0", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
-        "%r14", "%r15",
+        "%r14", "%r15", "%r16", "%r17", "%r18", "%r19", "%r20", "%r21", "%r22", "%r23", "%r24", "%r25",
+        "%r26", "%r27", "%r28", "%r29", "%r30", "%r31",
     ];
     const POWERPC64: [&str; 32] = [
         "%gpr0", "%gpr1", "%gpr2", "%gpr3", "%gpr4", "%gpr5", "%gpr6", "%gpr7", "%gpr8", "%gpr9", "%gpr10",
@@ -42,9 +48,11 @@ fn names(machine: u16) -> &'static [&'static str] {
         "%t4", "%t5", "%t6",
     ];
     match machine {
+        machine::ARM => &ARM,
         machine::I386 => &I386,
+        machine::MIPS | machine::LOONGARCH => &NUMBERED,
         machine::PPC64 => &POWERPC64,
-        machine::S390 => &S390X,
+        machine::S390 => &NUMBERED[..16],
         machine::X86_64 => &X86_64,
         machine::AARCH64 => &ARM64,
         machine::RISCV => &RISCV64,
@@ -56,7 +64,9 @@ fn names(machine: u16) -> &'static [&'static str] {
 pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
     match machine {
         machine::X86_64 | machine::I386 => Some("%ip"),
-        machine::AARCH64 => Some("%pc"),
+        machine::AARCH64 | machine::ARM => Some("%pc"),
+        machine::MIPS => Some("%c0_epc"),
+        machine::LOONGARCH => Some("%csr_era"),
         machine::PPC64 => Some("%nip"),
         machine::RISCV => Some("%epc"),
         _ => None,

@@ -66,6 +66,8 @@ pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
         machine::S390 => Some(15),
         machine::PPC64 => Some(1),
         machine::RISCV => Some(2),
+        machine::MIPS => Some(29),
+        machine::LOONGARCH => Some(3),
         _ => None,
     }
 }

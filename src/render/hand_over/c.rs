@@ -3,6 +3,7 @@
 use super::super::{kprobe_events, printable, printable_bytes};
 use super::fetch::{Base, Fetched, Kind, Radix};
 use super::{left_out, quoted};
+use crate::query::index::registers::kernel_register;
 use crate::query::index::symbols::Anchor;
 use crate::query::resolve::placement::Placement;
 use crate::query::resolve::tracepoint_values::TracepointValues;
@@ -336,9 +337,15 @@ fn member(machine: u16, register: &str) -> Option<String> {
             number("x").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]")))
         }
         machine::S390 => number("r").map(|n| format!("gprs[{n}]")),
+        machine::MIPS | machine::LOONGARCH => number("r").map(|n| format!("regs[{n}]")),
         machine::PPC64 => {
             number("gpr").map_or_else(|| Some(register.to_owned()), |n| Some(format!("gpr[{n}]")))
         }
+        machine::ARM => (0..16)
+            .find(|n| {
+                kernel_register(*n, machine).is_some_and(|known| known.strip_prefix('%') == Some(register))
+            })
+            .map(|n| format!("uregs[{n}]")),
         machine::X86_64 | machine::I386 | machine::RISCV => {
             register.chars().all(|c| c.is_ascii_alphanumeric()).then(|| register.to_owned())
         }

@@ -1,5 +1,6 @@
 //! How the program begins and ends, whatever is asked: exit codes, what stands on which stream, which index is meant.
 use crate::support::fixture::RELEASE;
+use crate::support::packed::{GZIP, deb, packed, tar};
 use crate::support::program::{KERNEL, Run, command, json, probeidx, run_in};
 use probeidx_format::strings::Decoded;
 use probeidx_format::{SectionName, View};
@@ -316,6 +317,12 @@ fn a_build_that_leaves_out_an_object_says_so_each_time() {
     let run = run_in(db.path(), ["build", none.path().to_str().unwrap()]);
     assert_eq!((run.code, run.out.as_str()), (3, ""), "{run:?}");
     assert!(run.err.contains("no kernel with debug information under"), "{run:?}");
+    let package = none.path().join("below/image.deb");
+    fs::create_dir(none.path().join("below")).unwrap();
+    fs::write(package, deb(".gz", &packed(GZIP, &tar(&[])))).unwrap();
+    let run = run_in(db.path(), ["build", none.path().to_str().unwrap()]);
+    let remedy = format!("probeidx build {}/below/*.deb", none.path().display());
+    assert!(run.code == 3 && run.err.lines().count() == 1 && run.err.contains(&remedy), "{run:?}");
 }
 
 #[test]

@@ -22,6 +22,12 @@ const TARGETS: [Target; 3] = [
 const BIG_ENDIAN: Target =
     Target { compiler: &["clang", "--target=s390x-linux-gnu"], linker: "s390x-linux-gnu-ld" };
 
+/// Their relocations differ by byte order.
+const MIPS: [Target; 2] = [
+    Target { compiler: &["clang", "--target=mips64el-linux-gnuabi64", "-mno-abicalls"], linker: "ld.lld" },
+    Target { compiler: &["clang", "--target=mips64-linux-gnuabi64", "-mno-abicalls"], linker: "ld.lld" },
+];
+
 const SOURCE: &str = r#"
 const char linux_banner[] __attribute__((used)) = "Linux version 6.1.0-other (build@host) (clang) #1 SMP";
 struct bits { unsigned low:3; unsigned next:7; int sign:12; unsigned long wide:40; char behind; unsigned short last:9; };
@@ -143,17 +149,22 @@ fn all_but_verdicts() {
     }
 }
 
+/// Each by the name that the kernel has for its register, which the debug information only numbers.
+#[test]
+fn parameters_are_fetched_from_named_registers() {
+    let named = [["%a0", "%a1"], ["%gpr3", "%gpr4"], ["%r2", "%r3"], ["%r4", "%r5"], ["%r4", "%r5"]];
+    for (target, [first, second]) in TARGETS.iter().chain(&MIPS).zip(named) {
+        let Some(tree) = target.link(SOURCE) else { continue };
+        let place = index(tree).json(&["-q", "resolve", "probed", "pair->second", "count"]).swap_remove(0);
+        let fetched: Vec<&str> = place["vars"].as_array().unwrap().iter().map(|v| text(v, "fetch")).collect();
+        let wanted = [format!("second=+8({first}):s64"), format!("count={second}:x32")];
+        assert_eq!(fetched, wanted, "{}", target.compiler.join(" "));
+    }
+}
+
 /// Their debug information is all relocations, of types and in a form that the machine has.
 #[test]
 fn modules_are_relocated_as_their_machine_says() {
-    // Those of MIPS differ by byte order.
-    const MIPS: [Target; 2] = [
-        Target {
-            compiler: &["clang", "--target=mips64el-linux-gnuabi64", "-mno-abicalls"],
-            linker: "ld.lld",
-        },
-        Target { compiler: &["clang", "--target=mips64-linux-gnuabi64", "-mno-abicalls"], linker: "ld.lld" },
-    ];
     for target in TARGETS.iter().chain(&MIPS) {
         let name = target.compiler.join(" ");
         let Some(tree) = target.link(SOURCE) else { continue };

@@ -105,12 +105,21 @@ fn relocations_without_addend_have_it_in_their_place() {
 }
 
 #[test]
-fn parameters_of_i386_are_where_its_kernels_pass_them() {
-    let Some(kernel) = kernel(I386) else { return };
-    let asked = ["-q", "resolve", "probed", "pair->second", "count", "pair->names[1]", "pair"];
-    let place = kernel.json(&asked).swap_remove(0);
-    let fetched: Vec<&str> = place["vars"].as_array().unwrap().iter().map(|v| text(v, "fetch")).collect();
-    assert_eq!(fetched, ["second=+4(%ax):s32", "count=%dx:s32", "names=+12(%ax):x32", "pair=%ax:x32"]);
+fn parameters_are_where_kernels_pass_them() {
+    for (target, [first, second]) in [(I386, ["%ax", "%dx"]), (ARM, ["%r0", "%r1"])] {
+        let Some(kernel) = kernel(target) else { continue };
+        let asked = ["-q", "resolve", "probed", "pair->second", "count", "pair->names[1]", "pair"];
+        let place = kernel.json(&asked).swap_remove(0);
+        let fetched: Vec<&str> = place["vars"].as_array().unwrap().iter().map(|v| text(v, "fetch")).collect();
+        let [at_4, at_12] = [4, 12].map(|distance| format!("+{distance}({first})"));
+        let wanted = [
+            format!("second={at_4}:s32"),
+            format!("count={second}:s32"),
+            format!("names={at_12}:x32"),
+            format!("pair={first}:x32"),
+        ];
+        assert_eq!(fetched, wanted, "{target}");
+    }
 }
 
 #[test]
