@@ -184,7 +184,7 @@ impl<'d> Section<'d> {
             let behind = cursor.pos as u64 + length.min(u32::MAX.into());
             self.augmentation(&mut common, &augmentation[1..], &mut cursor)?;
             cursor.skip(behind.wrapping_sub(cursor.pos as u64));
-        } else if !augmentation.is_empty() {
+        } else if !augmentation.iter().all(is_bare) {
             return Err("frame entries of an unknown augmentation");
         }
         if cursor.ended || !matches!(address_size, 4 | 8) {
@@ -209,7 +209,7 @@ impl<'d> Section<'d> {
                     let encoding = cursor.u8();
                     self.pointer(common, cursor, encoding & 0xf)?;
                 }
-                b'S' | b'B' | b'G' => {}
+                letter if is_bare(letter) => {}
                 _ => break,
             }
         }
@@ -367,4 +367,10 @@ const AARCH64_NEGATE_RA_STATE_WITH_PC: DwCfa = DwCfa(0x2c);
 
 fn defined(register: u64, offset: i64) -> Option<Rule> {
     u8::try_from(register).ok().map(|register| Rule { register, offset })
+}
+
+/// Whether a letter of an augmentation has no data, so that it may stand without their length: a signal frame, a return address
+/// signed by key B, tagged memory.
+fn is_bare(letter: &u8) -> bool {
+    matches!(letter, b'S' | b'B' | b'G')
 }

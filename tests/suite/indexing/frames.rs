@@ -237,6 +237,23 @@ fn damaged_entries_are_named_and_the_others_read() {
     assert_eq!(starts, [0x1000, 0x1300]);
 }
 
+/// Assemblers write `S` alone for `.cfi_signal_frame` in `.debug_frame` (genex.S of mips64, 6.1).
+#[test]
+fn letters_without_data_need_no_length() {
+    for (letters, is_known) in [("S", true), ("BS", true), ("SR", false)] {
+        let mut entries = Entries::default();
+        let head = [&[4], letters.as_bytes(), &[0, 8, 0, 2, 0x78, 16]].concat();
+        let common = entries.add(&[&[0xff; 8], &head, &DEF_CFA_SP_8]);
+        entries.described(common, 0x2000, &[]);
+        let raw = with_parameter(&[DW_OP_call_frame_cfa.0], &SLOT);
+        let (index, skipped) = index(&raw.module(&[(".debug_frame", &entries.0)]));
+        assert_eq!(skipped.is_empty(), is_known, "{letters}: {skipped:?}");
+        let view = index.view();
+        let hostile = view.object_ids().next_back().unwrap();
+        assert_eq!(cfa::cfa(&view, hostile, 0x2000), is_known.then_some((7, 8)), "{letters}");
+    }
+}
+
 #[test]
 fn what_the_frame_base_is_decides_what_can_be_read() {
     let mut entries = Entries::default();
