@@ -5,7 +5,7 @@ use super::lowered::Lowered;
 use super::nearest_location;
 use super::place::{Place, is_at_entry, leave_once, plan_or_why, replaces};
 use super::plan::{At, Missing, Plan};
-use super::tracefs_features::Ability;
+use super::tracefs_features::{Ability, has_arguments};
 pub use super::{Role, State, ValueAt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::index::functions;
@@ -272,7 +272,7 @@ impl<'a> Values<'a> {
         let Some(Parameter { number, slot: Slot::Register(_), proof: Proof::Proved }) = parameter else {
             return Err(others(", and no register of the convention is proved to pass it"));
         };
-        let saved = Ability::EntryArguments.check(self.view);
+        let saved = has_arguments(self.view).and_then(|()| Ability::EntryArguments.check(self.view));
         saved.map_err(|why| others(&format!("; $arg{number}: {why}")))?;
         Ok(Plan::of_argument(number, found.type_id))
     }
@@ -301,8 +301,8 @@ impl<'a> Values<'a> {
         // `tparg_is_function_entry`, trace_probe.c
         let passed = match at_return {
             _ if !text.contains("$arg") => Ok(()),
-            true => Ability::EntryArguments.check(self.view),
-            false if is_entry => Ok(()),
+            true => has_arguments(self.view).and_then(|()| Ability::EntryArguments.check(self.view)),
+            false if is_entry => has_arguments(self.view),
             false => Err("$argN is for the entry of a function".to_owned()),
         };
         match passed.and_then(|()| Target::raw(self.view, text, argument)) {

@@ -85,6 +85,19 @@ impl Ability {
     }
 }
 
+/// Whether kprobe_events has `$argN` at all: 32-bit ARM and mips64 do not (6.1). A kernel whose configuration is not known is believed
+/// to. (`parse_probe_vars`, kernel/trace/trace_probe.c)
+///
+/// # Errors
+/// Why not.
+pub fn has_arguments(view: &View<'_>) -> Result<(), String> {
+    let has = |option: &[u8]| view.option(option).is_some();
+    match has(b"HAVE_REGS_AND_STACK_ACCESS_API") && !has(b"HAVE_FUNCTION_ARG_ACCESS_API") {
+        true => Err("this kernel has no $argN (CONFIG_HAVE_FUNCTION_ARG_ACCESS_API)".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// The version at the start of a release: 6.1 for `6.1.0-56-cloud-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);

@@ -162,6 +162,21 @@ fn parameters_are_fetched_from_named_registers() {
     }
 }
 
+/// Kernels of 32-bit ARM and mips64 are without, as those before 4.20 (CONFIG_HAVE_FUNCTION_ARG_ACCESS_API).
+#[test]
+fn arguments_by_number_are_fetched_if_the_kernel_has_them() {
+    const REGISTERS: &str = "CONFIG_HAVE_REGS_AND_STACK_ACCESS_API=y\n";
+    let arguments = format!("{REGISTERS}CONFIG_HAVE_FUNCTION_ARG_ACCESS_API=y\n");
+    for (config, state) in [("", "readable"), (REGISTERS, "unsupported"), (&arguments, "readable")] {
+        let Some(tree) = MIPS[0].link(SOURCE) else { return };
+        if !config.is_empty() {
+            tree.file(".config", config.as_bytes());
+        }
+        let place = index(tree).json(&["-q", "resolve", "probed", "$arg1"]).swap_remove(0);
+        assert_eq!(text(&place["vars"][0], "state"), state, "{config:?}: {place}");
+    }
+}
+
 /// Their debug information is all relocations, of types and in a form that the machine has.
 #[test]
 fn modules_are_relocated_as_their_machine_says() {
