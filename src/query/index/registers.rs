@@ -15,10 +15,10 @@ pub fn are_named(machine: u16) -> bool {
     !names(machine).is_empty()
 }
 
-/// Of a name and the blanks behind it.
+/// The width of a column: a name and the blanks behind it.
 const WIDTH: usize = 7;
 
-/// By DWARF number, each of [`WIDTH`]: a table would have a pointer for each, which is relocated at each start.
+/// By DWARF number, in columns of [`WIDTH`]: in a table, each would have a pointer, which is relocated at each start.
 fn names(machine: u16) -> &'static str {
     match machine {
         machine::X86_64 => {

@@ -272,7 +272,7 @@ impl<'a> Values<'a> {
         let Some(Parameter { number, slot: Slot::Register(_), proof: Proof::Proved }) = parameter else {
             return Err(others(", and no register of the convention is proved to pass it"));
         };
-        let saved = has_arguments(self.view).and_then(|()| Ability::EntryArguments.check(self.view));
+        let saved = Ability::EntryArguments.check(self.view);
         saved.map_err(|why| others(&format!("; $arg{number}: {why}")))?;
         Ok(Plan::of_argument(number, found.type_id))
     }
@@ -301,7 +301,7 @@ impl<'a> Values<'a> {
         // `tparg_is_function_entry`, trace_probe.c
         let passed = match at_return {
             _ if !text.contains("$arg") => Ok(()),
-            true => has_arguments(self.view).and_then(|()| Ability::EntryArguments.check(self.view)),
+            true => Ability::EntryArguments.check(self.view),
             false if is_entry => has_arguments(self.view),
             false => Err("$argN is for the entry of a function".to_owned()),
         };

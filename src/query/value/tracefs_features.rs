@@ -60,8 +60,11 @@ impl Ability {
     /// Whether the kernel has it. Cost: a few name lookups.
     ///
     /// # Errors
-    /// Why not: the version that has it, and how the version of this kernel is known.
+    /// Why not: the version that has it, and how the version of this kernel is known; those of [`has_arguments`].
     pub fn check(self, view: &View<'_>) -> Result<(), String> {
+        if self == Self::EntryArguments {
+            has_arguments(view)?;
+        }
         let ((major, minor), witness) = self.history();
         let since = format!("kernels have that since {major}.{minor}");
         if user_object::path(view).is_some() {
