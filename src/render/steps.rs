@@ -2,8 +2,8 @@
 use crate::query::index::registers::kernel_register;
 use crate::query::types::lookup;
 use crate::query::value::plan::{Op, Plan};
-use probeidx_format::View;
 use probeidx_format::types::TypeKind;
+use probeidx_format::{View, machine};
 use serde::Serialize;
 
 /// A step of a plan.
@@ -104,7 +104,10 @@ pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
     let read = |size, text: &str| format!("*(u{} *)({text})", size * 8);
     for op in &plan.ops {
         text = match *op {
-            Op::Register(dwarf) => format!("regs->{}", name(dwarf, view.machine())?),
+            Op::Register(dwarf) => {
+                let machine = view.machine();
+                format!("regs->{}", member(machine, &name(dwarf, machine)?)?)
+            }
             Op::Constant(value) => value.to_string(),
             Op::Address(_) | Op::Argument(_) => return None,
             Op::Returned => "regs_return_value(regs)".to_owned(),
@@ -123,6 +126,28 @@ pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
         Some(b) => format!("{text} >> {} & {:#x}", b.lowest, u64::MAX >> (64 - b.width.clamp(1, 64))),
         None => text,
     })
+}
+
+/// The member of the kernel's `struct pt_regs` that has a register. (arch/*/include/asm/ptrace.h)
+pub(super) fn member(machine: u16, register: &str) -> Option<String> {
+    let number = |prefix: &str| register.strip_prefix(prefix).filter(|n| n.parse::<u8>().is_ok());
+    match machine {
+        machine::AARCH64 => {
+            number("x").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]")))
+        }
+        machine::S390 => number("r").map(|n| format!("gprs[{n}]")),
+        machine::MIPS | machine::LOONGARCH => number("r").map(|n| format!("regs[{n}]")),
+        machine::PPC64 => {
+            number("gpr").map_or_else(|| Some(register.to_owned()), |n| Some(format!("gpr[{n}]")))
+        }
+        machine::ARM => {
+            (0..16).find(|n| name(*n, machine).as_deref() == Some(register)).map(|n| format!("uregs[{n}]"))
+        }
+        machine::X86_64 | machine::I386 | machine::RISCV => {
+            register.chars().all(|c| c.is_ascii_alphanumeric()).then(|| register.to_owned())
+        }
+        _ => None,
+    }
 }
 
 fn name(dwarf: u8, machine: u16) -> Option<String> {

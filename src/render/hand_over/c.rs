@@ -1,16 +1,16 @@
 //! Tables for programs in C: where to attach, for loaders with libbpf and for kernel modules; and what to read there, for the BPF
 //! program or the handler.
+use super::super::steps::member;
 use super::super::{kprobe_events, printable, printable_bytes};
 use super::fetch::{Base, Fetched, Kind, Radix};
 use super::{left_out, quoted};
-use crate::query::index::registers::kernel_register;
 use crate::query::index::symbols::Anchor;
 use crate::query::resolve::placement::Placement;
 use crate::query::resolve::tracepoint_values::TracepointValues;
 use crate::query::spec::Filter;
 use crate::query::value::arguments;
 use crate::query::verdict::mechanism::Mechanism;
-use probeidx_format::{View, machine};
+use probeidx_format::View;
 use std::io::{self, Write};
 
 /// Collects tables.
@@ -327,30 +327,6 @@ fn trampolines(p: &Placement<'_>) -> Option<String> {
         }
         _ => format!("SEC(\"fentry/{name}\") reaches it too, with less overhead"),
     })
-}
-
-/// The member of the kernel's `struct pt_regs` that has a register. (arch/*/include/asm/ptrace.h)
-fn member(machine: u16, register: &str) -> Option<String> {
-    let number = |prefix: &str| register.strip_prefix(prefix).filter(|n| n.parse::<u8>().is_ok());
-    match machine {
-        machine::AARCH64 => {
-            number("x").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]")))
-        }
-        machine::S390 => number("r").map(|n| format!("gprs[{n}]")),
-        machine::MIPS | machine::LOONGARCH => number("r").map(|n| format!("regs[{n}]")),
-        machine::PPC64 => {
-            number("gpr").map_or_else(|| Some(register.to_owned()), |n| Some(format!("gpr[{n}]")))
-        }
-        machine::ARM => (0..16)
-            .find(|n| {
-                kernel_register(*n, machine).is_some_and(|known| known.strip_prefix('%') == Some(register))
-            })
-            .map(|n| format!("uregs[{n}]")),
-        machine::X86_64 | machine::I386 | machine::RISCV => {
-            register.chars().all(|c| c.is_ascii_alphanumeric()).then(|| register.to_owned())
-        }
-        _ => None,
-    }
 }
 
 /// The least number has no literal in C.

@@ -152,13 +152,20 @@ fn all_but_verdicts() {
 /// Each by the name that the kernel has for its register, which the debug information only numbers.
 #[test]
 fn parameters_are_fetched_from_named_registers() {
-    let named = [["%a0", "%a1"], ["%gpr3", "%gpr4"], ["%r2", "%r3"], ["%r4", "%r5"], ["%r4", "%r5"]];
-    for (target, [first, second]) in TARGETS.iter().chain(&MIPS).zip(named) {
+    let named = [
+        ["%a0", "%a1", "a1"],
+        ["%gpr3", "%gpr4", "gpr[4]"],
+        ["%r2", "%r3", "gprs[3]"],
+        ["%r4", "%r5", "regs[5]"],
+        ["%r4", "%r5", "regs[5]"],
+    ];
+    for (target, [first, second, member]) in TARGETS.iter().chain(&MIPS).zip(named) {
         let Some(tree) = target.link(SOURCE) else { continue };
         let place = index(tree).json(&["-q", "resolve", "probed", "pair->second", "count"]).swap_remove(0);
         let fetched: Vec<&str> = place["vars"].as_array().unwrap().iter().map(|v| text(v, "fetch")).collect();
         let wanted = [format!("second=+8({first}):s64"), format!("count={second}:x32")];
         assert_eq!(fetched, wanted, "{}", target.compiler.join(" "));
+        assert_eq!(text(&place["vars"][1], "c"), format!("regs->{member}"), "{}", target.compiler.join(" "));
     }
 }
 
