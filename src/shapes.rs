@@ -1,11 +1,12 @@
 //! The layouts of the structs in the kernel's tables, from the kernel's own types.
 
 /// The wanted structs, sorted by name.
-pub const STRUCTS: [&str; 13] = [
+pub const STRUCTS: [&str; 14] = [
     "alt_entry",
     "alt_instr",
     "bug_entry",
     "exception_table_entry",
+    "fixup_entry",
     "jump_entry",
     "paravirt_patch_site",
     "static_call_site",

@@ -438,7 +438,7 @@ struct probeidx_placement {
 	uint32_t kprobe_events;             /* tracefs, perf, BPF's perf kprobes */
 	uint32_t kretprobe;                 /* by kprobe_events */
 	uint32_t fentry;                    /* the worse of `ftrace` and `trampoline` */
-	uint32_t shift;                     /* so many bytes behind the address the kernel puts the probe (endbr64) */
+	uint32_t shift;                     /* so many bytes behind the address the kernel puts the probe (endbr64, the global entry of ppc64le) */
 	uint32_t source_line;
 	uint32_t source_column;
 	uint32_t instances;                 /* at how many addresses the function runs in this object ... */

@@ -159,12 +159,15 @@ pub enum RefusedBy {
     NoinstrText = 3,
     /// Between `__entry_text_start` and `__entry_text_end`, and areas that the architecture adds.
     EntryText = 4,
+    /// Between `_stext` and `__head_end` of ppc64. The kernel's list does not have it.
+    Head = 5,
 }
 
 impl RefusedBy {
     /// The reason of this number.
     pub fn from_number(number: u32) -> Option<Self> {
         use RefusedBy::*;
-        [Nokprobe, KprobesText, NoinstrText, EntryText].into_iter().find(|source| *source as u32 == number)
+        let all = [Nokprobe, KprobesText, NoinstrText, EntryText, Head];
+        all.into_iter().find(|source| *source as u32 == number)
     }
 }

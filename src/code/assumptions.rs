@@ -21,7 +21,9 @@
 //! | 32-bit ARM, mips64, loongarch64: names of registers (`regoffset_table`, arch/*/kernel/ptrace.c) and which pass parameters (AAPCS32, n64, LoongArch psABI) | | all of them | source of 7.x; of mips64 and ARM also the locations at entries in the debug information | 6.1 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are still refused, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
-//! | ppc64le: a probe at a symbol's address is at the global entry, which calls within an object bypass; a probe by name is put at the ftrace site or the local entry (`kprobe_lookup_name`) | | undecided (`NO_RULES`) until entries are where calls lead | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.12 |
+//! | ppc64le: which instructions are refused (`can_single_step`) | version ≥ [`PPC64LE`]; undecided for older ones | | TODO | 6.1 to 7.2 |
+//! | ppc64le: a probe by the name of a symbol goes to the ftrace site in its first 16 bytes, or else to its local entry, and all in these bytes counts as entry (`kprobe_lookup_name`, `arch_kprobe_on_func_entry`) | which instructions stand between the entries; symbols `ftrace_ool_stub_text`, `arch_prepare_kprobe_ftrace`; configuration | version ≥ [`PATCHES_OUT_OF_LINE`] | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.1 to 7.2 |
+//! | ppc64le: of the code that is replaced for the processor, kprobes take either (`__ftr_fixup` and others), but for what is recorded | code of both | | TODO | 6.1 to 7.2 |
 //! | x86: modules list no ftrace sites in `__patchable_function_entries` | kernels before 7.3 have that section for CONFIG_CALL_PADDING only, and list sites in `__mcount_loc` | | 6.12 booted: libcrc32c has the section and no site | 6.2 to 7.3 |
 //! | tables of symbols aligned to 4 hold offsets from their own place, and have no base | the tables' distances in the image | | 7.3 of amd64 and arm64 booted from their images | 7.0 to 7.3 |
 //! | tracepoints: `name` is the first member of `struct tracepoint`, `class` and `tp` follow the list of `struct trace_event_call`, `system` is the first of `struct trace_event_class`; `struct syscall_metadata` has name, number, count, types and names | types of vmlinux | offsets ([`Layout::assumed`](super::layout::Layout::assumed)), held against the symbols `__tracepoint_NAME` and `event_class_NAME`; system calls: version < [`COUNTS_PLAINLY`] | Ubuntu's 4.15, 5.3 and 5.6 booted: all names that tracefs lists | 4.15 to 7.3 |
@@ -74,6 +76,11 @@ pub const COUNTS_PLAINLY: Version = (7, 0);
 pub const RISCV64: Version = (6, 11);
 /// `ftrace_call_adjust` skips an instruction since (arch/riscv/kernel/ftrace.c).
 pub const PATCHES_SECOND: Version = (6, 16);
+
+/// `arch_prepare_kprobe` refuses all that cannot be stepped since (arch/powerpc/kernel/kprobes.c); older kernels refuse less.
+pub const PPC64LE: Version = (5, 19);
+/// CONFIG_PPC_FTRACE_OUT_OF_LINE exists since (arch/powerpc/Kconfig).
+pub const PATCHES_OUT_OF_LINE: Version = (6, 13);
 
 /// BPF trampolines with these limits exist since; x86-64 has them since 5.5.
 pub const TRAMPOLINES: Version = (5, 10);
@@ -129,6 +136,7 @@ const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64, EM_RISCV];
 const X86_64: &[Machine] = &[EM_X86_64];
 const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
+const PPC64: &[Machine] = &[EM_PPC64];
 const RISCV: &[Machine] = &[EM_RISCV];
 const S390X: &[Machine] = &[EM_S390];
 const I386: &[Machine] = &[EM_386];
@@ -218,6 +226,13 @@ pub const SHAPES: &[Assumed] = &[
         machines: RISCV,
         size: 16,
         members: &[("old_offset", 0), ("alt_offset", 4), ("alt_len", 10)],
+    },
+    // arch/powerpc/include/asm/feature-fixups.h and arch/powerpc/lib/feature-fixups.c, 6.1 to 7.2
+    Assumed {
+        name: "fixup_entry",
+        machines: PPC64,
+        size: 48,
+        members: &[("start_off", 16), ("end_off", 24), ("alt_start_off", 32), ("alt_end_off", 40)],
     },
     // arch/arm64/include/asm/extable.h: since 5.16, older
     Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },

@@ -5,7 +5,7 @@ use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
-use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::RefusedBy;
 use std::ops::Range;
 
@@ -23,6 +23,10 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::KprobesText, "__kprobes_text_start", "__kprobes_text_end", ".kprobes.text"),
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
+
+/// What ppc64 refuses without listing it: the entries of exceptions (`arch_within_kprobe_blacklist`,
+/// arch/powerpc/kernel/kprobes.c, 6.1 to 7.2). Modules have none.
+const HEAD: Area = Area(RefusedBy::Head, "_stext", "__head_end", "");
 
 /// The areas that `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c,
 /// arch/arm64/kernel/probes/kprobes.c, arch/s390/kernel/kprobes.c, 5.4 to 6.12). `.idmap.text` is left out because
@@ -88,6 +92,14 @@ pub fn refused(
     for (start, stop) in areas {
         let area = tables.area(start, stop, "").filter(|area| is_text(area.start)).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
+    }
+    if Machine(object.machine) == EM_PPC64 {
+        let head = tables.area(HEAD.1, HEAD.2, HEAD.3).into_iter();
+        found.extend(head.map(|area| RefusedFacts {
+            start: area.start,
+            end: area.end,
+            source: HEAD.0 as u32,
+        }));
     }
     (found, fault)
 }

@@ -14,6 +14,7 @@ mod exits;
 mod extent;
 pub mod layout;
 pub mod marks;
+mod ppc64;
 mod riscv64;
 mod rules;
 pub mod running;
@@ -33,7 +34,7 @@ pub use assumptions::PROVEN;
 pub use bodies::bodies;
 pub use entry::untouched;
 pub use extent::measure;
-use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel};
 use table::Tables;
@@ -105,6 +106,7 @@ pub fn read(
         EM_AARCH64 => arm64::read,
         EM_RISCV => riscv64::read,
         EM_S390 => s390x::read,
+        EM_PPC64 => ppc64::read,
         // On other machines the rules are unknown or not yet proven.
         _ => {
             facts.flags |= ObjectRecord::NO_RULES;

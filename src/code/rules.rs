@@ -2,13 +2,13 @@
 use super::assumptions;
 use super::table::Tables;
 use super::text::Text;
-use super::{arm64, riscv64, s390x, trampolines, x86};
+use super::{arm64, ppc64, riscv64, s390x, trampolines, x86};
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use crate::shapes::Shapes;
 use crate::version::Version;
-use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -57,6 +57,16 @@ impl Kernel<'_> {
     pub fn patches_second(&self) -> bool {
         self.has(self.evidence.patches_second, assumptions::PATCHES_SECOND)
     }
+    /// ppc64le: ftrace patches one instruction, which calls a stub of its function.
+    pub fn patches_out_of_line(&self) -> bool {
+        let configured = self.config.map(|config| config.has("PPC_FTRACE_OUT_OF_LINE"));
+        self.has(self.evidence.patches_out_of_line.or(configured), assumptions::PATCHES_OUT_OF_LINE)
+    }
+    /// ppc64le: a probe where ftrace patches is one of ftrace, and a probe by name goes there.
+    pub fn probes_ftrace_sites(&self) -> bool {
+        let configured = self.config.map(|config| config.has("KPROBES_ON_FTRACE"));
+        self.evidence.probes_ftrace_sites.or(configured).unwrap_or(true)
+    }
     /// arm64: copies and fills of memory are refused.
     pub fn refuses_copies(&self) -> bool {
         self.has(self.evidence.refuses_copies, assumptions::REFUSES_COPIES)
@@ -73,6 +83,8 @@ pub struct Evidence {
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
     pub patches_second: Option<bool>,
+    pub patches_out_of_line: Option<bool>,
+    pub probes_ftrace_sites: Option<bool>,
     /// s390x: the known instructions.
     pub opcodes: Option<s390x::Opcodes>,
 }
@@ -84,6 +96,7 @@ impl Evidence {
             EM_X86_64 | EM_386 => x86::evidence(object.base, symbols, text, tables),
             EM_AARCH64 => arm64::evidence(symbols, text),
             EM_RISCV => riscv64::evidence(symbols),
+            EM_PPC64 => ppc64::evidence(symbols),
             _ => Self::default(),
         }
     }

@@ -46,6 +46,10 @@ impl Entry<'_, '_> {
     pub fn relative(&self, member: &str) -> Option<u32> {
         self.table.relative(self.at(member)?)
     }
+    /// The target of a 64-bit member that is relative to the entry.
+    pub fn distant(&self, member: &str) -> Option<u32> {
+        self.table.distant(self.at(member)?, self.at)
+    }
     /// The target of a member that is an address.
     pub fn address(&self, member: &str) -> Option<u32> {
         self.table.address(self.at(member)?)

@@ -221,6 +221,17 @@ impl<'d> Table<'d> {
             References::Relocated(known, _) => target(known, at),
         }
     }
+    /// The target of a 64-bit reference relative to another offset of the table, up to its own.
+    pub fn distant(&self, at: usize, from: usize) -> Option<u32> {
+        match &self.references {
+            References::InPlace { table, base, order, .. } => {
+                let distance = order.read_i64(*self.bytes.get(at..)?.first_chunk()?);
+                let target = table.wrapping_add(from as u64).wrapping_add_signed(distance);
+                u32::try_from(target.wrapping_sub(*base)).ok()
+            }
+            References::Relocated(known, _) => target(known, at)?.checked_sub((at - from) as u32),
+        }
+    }
     /// The targets of a table of addresses.
     pub fn addresses(&self) -> Result<impl Iterator<Item = u32>> {
         let size = self.address_size.into();

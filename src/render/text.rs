@@ -105,7 +105,8 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         writeln!(out, "    instead: {}", words::instead(instead))?;
     }
     if p.verdicts.shift > 0 {
-        writeln!(out, "    the kernel puts the probe {} bytes further, behind endbr64", p.verdicts.shift)?;
+        let place = words::behind(p.verdicts.passed_over);
+        writeln!(out, "    the kernel puts the probe {} bytes further, {place}", p.verdicts.shift)?;
     }
     if !p.uniqueness.unique && p.symbol.is_some() && p.process.is_none() {
         writeln!(out, "    the symbol's name is not unique: use the address given by `probe at`")?;

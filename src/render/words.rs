@@ -6,6 +6,7 @@ use crate::query::resolve::by_name::{ByName, NameState};
 use crate::query::resolve::placement::{Placement, Returns};
 use crate::query::value::calling_convention::Slot;
 use crate::query::value::nearest_location::Elsewhere;
+use crate::query::verdict::PassedOver;
 use crate::query::verdict::alternative::Alternative;
 use crate::query::verdict::coverage::{Coverage, Reached};
 use crate::query::verdict::reason::Reason;
@@ -135,6 +136,14 @@ pub fn slot(slot: Slot, machine: u16) -> String {
     }
 }
 
+/// Where a probe lands that the kernel moves.
+pub fn behind(passed_over: PassedOver) -> &'static str {
+    match passed_over {
+        PassedOver::Endbr64 => "behind endbr64",
+        PassedOver::GlobalEntry => "where all calls of the function lead",
+    }
+}
+
 /// What put a range on the kernel's blacklist.
 pub fn source(source: RefusedBy) -> &'static str {
     match source {
@@ -142,6 +151,7 @@ pub fn source(source: RefusedBy) -> &'static str {
         RefusedBy::KprobesText => ".kprobes.text",
         RefusedBy::NoinstrText => ".noinstr.text",
         RefusedBy::EntryText => ".entry.text",
+        RefusedBy::Head => ".head.text",
     }
 }
 

@@ -230,7 +230,7 @@ pub static ALL: [Schema; 11] = [
             column(
                 "probe_shift",
                 Kind::Int,
-                "bytes behind the address at which the kernel probes: over `endbr64`",
+                "bytes behind the address at which the kernel probes: over `endbr64`, or on ppc64le to where all calls of a function lead",
                 "0",
             ),
             INLINED_INTO,

@@ -43,6 +43,10 @@ impl ObjectRecord {
     pub const LOOKS_IN_MODULE: u32 = 1 << 17;
     /// vmlinux: its code was read from the memory of the running kernel, where it is patched for the processor.
     pub const OF_MEMORY: u32 = 1 << 18;
+    /// vmlinux of ppc64le: a probe where ftrace patches is one of ftrace, and a probe by name goes there (`kprobe_lookup_name`).
+    pub const PROBES_FTRACE_SITES: u32 = 1 << 19;
+    /// vmlinux of ppc64le: ftrace patches the second instruction of the local entry, else the first.
+    pub const SITES_BEHIND_ENTRIES: u32 = 1 << 20;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {
@@ -138,6 +142,8 @@ impl SymbolRecord {
     pub const ENTRY: u16 = 0x800;
     /// It starts with `endbr64`.
     pub const ENDBR: u16 = 1 << 12;
+    /// ppc64le: it has a local entry, eight bytes behind the global one. No function has this and an `endbr64`.
+    pub const TWO_ENTRIES: u16 = Self::ENDBR;
     /// Some of its exits are returns.
     pub const RETURNS: u16 = 1 << 13;
     /// Some of its exits are jumps to other functions.

@@ -7,7 +7,19 @@ use probeidx_format::machine;
 pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
     let names = names(machine);
     let at = usize::from(number) * WIDTH;
-    names.get(at..at + WIDTH).map(str::trim_ascii_end).filter(|name| !name.is_empty())
+    let general = names.get(at..at + WIDTH).map(str::trim_ascii_end).filter(|name| !name.is_empty());
+    general.or_else(|| special(number, machine))
+}
+
+/// Registers whose numbers are far above those of the others. (GCC 14: gcc/config/mips/mips.h; 64-bit ELF V2 ABI for Power 1.5, 2.4)
+fn special(number: u8, machine: u16) -> Option<&'static str> {
+    match (machine, number) {
+        (machine::MIPS, 64) => Some("%hi"),
+        (machine::MIPS, 65) => Some("%lo"),
+        (machine::PPC64, 65) => Some("%link"),
+        (machine::PPC64, 66) => Some("%ctr"),
+        _ => None,
+    }
 }
 
 /// Whether the kernel's names of a machine's registers are known.
@@ -85,9 +97,9 @@ mod tests {
             (machine::AARCH64, 32, "%x0", "%sp"),
             (machine::ARM, 16, "%r0", "%pc"),
             (machine::S390, 16, "%r0", "%r15"),
-            (machine::MIPS, 32, "%r0", "%r31"),
+            (machine::MIPS, 34, "%r0", "%lo"),
             (machine::LOONGARCH, 32, "%r0", "%r31"),
-            (machine::PPC64, 32, "%gpr0", "%gpr31"),
+            (machine::PPC64, 34, "%gpr0", "%ctr"),
             (machine::RISCV, 31, "%ra", "%t6"),
         ] {
             let all = all(machine);

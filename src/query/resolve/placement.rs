@@ -112,7 +112,7 @@ pub struct Placement<'a> {
     pub symbol: Option<(&'a [u8], u32)>,
     /// Whether the symbol's name is unique.
     pub uniqueness: Uniqueness,
-    /// The anchor of the final probe address: the placement's own, or after `endbr64`.
+    /// The anchor of the final probe address: the placement's own, or where the kernel puts the probe instead.
     pub anchor: Option<Anchor<'a>>,
     /// The verdict of each mechanism.
     pub verdicts: Verdicts,

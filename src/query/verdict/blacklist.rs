@@ -3,7 +3,7 @@ use crate::query::index::functions::Scope;
 use crate::query::index::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
-use probeidx_format::record::{CodeTable, RefusedBy};
+use probeidx_format::record::{CodeTable, RefusedBy, RefusedRecord};
 
 /// A range of the blacklist.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,8 @@ pub fn refused<'a>(view: &View<'a>, scope: &Scope) -> Vec<Refused<'a>> {
 
 fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refused<'a>> {
     let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
-    view.refused_of(object).iter().map(move |range| {
+    let is_listed = |range: &&RefusedRecord| range.source.get() != RefusedBy::Head as u32;
+    view.refused_of(object).iter().filter(is_listed).map(move |range| {
         let start = range.start.get();
         let section = symbols::section(view, object, start);
         let address = symbols::address_in(view, object, section, start);

@@ -31,7 +31,7 @@ use probeidx_format::{View, machine};
 use reason::Reason;
 use sweep::{Sweep, Swept};
 use unknown::Unknown;
-pub use verdicts::{Verdict, Verdicts};
+pub use verdicts::{PassedOver, Verdict, Verdicts};
 
 /// Judges addresses by what the index has of the kernel.
 #[derive(Clone, Copy)]
@@ -118,9 +118,7 @@ impl<'a, 'l> Judge<'a, 'l> {
     ) -> (Verdicts, bool) {
         match self.running_in(object, pc, section, held) {
             Ok(held) => (self.verdicts_in(object, pc, is_inline, held), true),
-            Err(reason) => {
-                (Verdicts { by: ByMechanism::new(false, |_| Verdict::No(reason)), shift: 0 }, false)
-            }
+            Err(reason) => (Verdicts::unmoved(ByMechanism::new(false, |_| Verdict::No(reason))), false),
         }
     }
 
@@ -153,7 +151,11 @@ impl<'a, 'l> Judge<'a, 'l> {
             Mechanism::Trampoline => trampoline,
             _ => kprobe,
         });
-        Verdicts { by, shift: self.shift(held) }
+        let passed_over = match self.view.machine() {
+            machine::PPC64 => PassedOver::GlobalEntry,
+            _ => PassedOver::Endbr64,
+        };
+        Verdicts { by, shift: self.shift(held), passed_over }
     }
 
     /// The verdict of `register_kprobe` on an address. Cost: a few binary searches.
@@ -183,7 +185,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             .or(|| uprobe)
             .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
         let is_return = |mechanism| mechanism == Mechanism::Uretprobe;
-        Verdicts { by: ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }), shift: 0 }
+        Verdicts::unmoved(ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }))
     }
 
     /// Why uprobes refuse an address. Code outside of symbols was not decoded, so that instructions may start anywhere.
@@ -441,6 +443,9 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// If the address counts as the entry of the symbol, how far after it the probe goes (`arch_adjust_kprobe_addr`,
     /// arch/x86/kernel/kprobes/core.c, 5.18).
     fn entry_shift(&self, held: Held) -> Option<u32> {
+        if self.view.machine() == machine::PPC64 {
+            return self.local_entry_shift(held);
+        }
         const ENDBR64: u32 = 4;
         let skips = self.flags & ObjectRecord::SKIPS_ENDBR != 0 && held.record.has(SymbolRecord::ENDBR);
         match held.offset {
@@ -448,6 +453,25 @@ impl<'a, 'l> Judge<'a, 'l> {
             ENDBR64 if skips => Some(0),
             0 => Some(0),
             _ => None,
+        }
+    }
+
+    /// The same for ppc64le: a probe at the address of a symbol misses the calls that go to its local entry, so it goes where the
+    /// kernel puts one by name, to the ftrace site or else to that entry (`kprobe_lookup_name`). What is near counts as
+    /// entry too (`arch_kprobe_on_func_entry`, arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
+    fn local_entry_shift(&self, held: Held) -> Option<u32> {
+        let has = |flag: u32| self.flags & flag != 0;
+        let if_so = |condition: bool, length: u32| if condition { length } else { 0 };
+        let is_of_ftrace = has(ObjectRecord::PROBES_FTRACE_SITES);
+        let nearest = if is_of_ftrace { 16 } else { 8 };
+        match held.offset {
+            0 => {
+                let is_behind = is_of_ftrace
+                    && has(ObjectRecord::SITES_BEHIND_ENTRIES)
+                    && held.record.has(SymbolRecord::FTRACE_ENTRY);
+                Some(if_so(held.record.has(SymbolRecord::TWO_ENTRIES), 8) + if_so(is_behind, 4))
+            }
+            offset => (offset <= nearest).then_some(0),
         }
     }
 

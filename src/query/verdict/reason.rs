@@ -171,7 +171,7 @@ impl From<RefusedBy> for Reason {
             RefusedBy::Nokprobe => Self::Blacklist,
             RefusedBy::KprobesText => Self::KprobesText,
             RefusedBy::NoinstrText => Self::Noinstr,
-            RefusedBy::EntryText => Self::EntryText,
+            RefusedBy::EntryText | RefusedBy::Head => Self::EntryText,
         }
     }
 }

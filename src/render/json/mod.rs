@@ -66,7 +66,7 @@ pub struct Object<'a> {
     pub collides_with: Vec<String>,
     /// What to write to the kernel.
     pub anchor: Option<Anchor>,
-    /// The address behind `endbr64`, if the probe lands there.
+    /// Where the probe lands, if the kernel moves it: behind `endbr64`, or on ppc64le where all calls of the function lead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lands: Option<Hex>,
     /// Whether its object is loaded in the captured kernel.
