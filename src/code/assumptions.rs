@@ -22,7 +22,7 @@
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are still refused, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
 //! | ppc64le: which instructions are refused (`can_single_step`) | version ≥ [`PPC64LE`]; undecided for older ones | | TODO | 6.1 to 7.2 |
-//! | ppc64le: a probe by the name of a symbol goes to the ftrace site in its first 16 bytes, or else to its local entry, and all in these bytes counts as entry (`kprobe_lookup_name`, `arch_kprobe_on_func_entry`) | which instructions stand between the entries; symbols `ftrace_ool_stub_text`, `arch_prepare_kprobe_ftrace`; configuration | version ≥ [`PATCHES_OUT_OF_LINE`] | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.1 to 7.2 |
+//! | ppc64le: a probe by the name of a symbol goes to the ftrace site in its first 16 bytes, or else to its local entry, and all in these bytes counts as entry (`kprobe_lookup_name`, `arch_kprobe_on_func_entry`) | which instructions stand between the entries and where most sites are; symbol `arch_prepare_kprobe_ftrace`, configuration | | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.1 to 7.2 |
 //! | ppc64le: of the code that is replaced for the processor, kprobes take either (`__ftr_fixup` and others), but for what is recorded | code of both | | TODO | 6.1 to 7.2 |
 //! | x86: modules list no ftrace sites in `__patchable_function_entries` | kernels before 7.3 have that section for CONFIG_CALL_PADDING only, and list sites in `__mcount_loc` | | 6.12 booted: libcrc32c has the section and no site | 6.2 to 7.3 |
 //! | tables of symbols aligned to 4 hold offsets from their own place, and have no base | the tables' distances in the image | | 7.3 of amd64 and arm64 booted from their images | 7.0 to 7.3 |
@@ -37,7 +37,7 @@
 //! | BPF trampolines (fentry, fexit, fmod_ret, lsm): variadic functions, and structs and unions returned by value, are refused (`btf_distill_func_proto`) | | always | 5.10, 6.1, 7.3 booted | 5.10 to 7.3 |
 //! | BPF trampolines: structs of up to 16 bytes are passed, else none | | version ≥ [`Limits::structs`]; unions ≥ [`Limits::unions`] | 5.10, 6.1, 7.3 booted (x86-64), 7.3 (arm64) | 5.10 to 7.3 |
 //! | BPF trampolines: up to 12 slots are passed (`MAX_BPF_FUNC_ARGS`), else those in registers, where a struct takes one for each 8 bytes | [`Limits::stack_witness`] in the debug information | version ≥ [`Limits::stack`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
-//! | BPF trampolines: none can be attached without direct calls of ftrace | symbol `register_ftrace_direct`, or CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS | | source of arm64, which has them since 6.4 | 5.10 to 7.3 |
+//! | BPF trampolines: none can be attached without direct calls of ftrace | symbol `register_ftrace_direct`, or CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS | | source of arm64, which has them since 6.4; 6.1 and 6.12 of ppc64le booted | 5.10 to 7.3 |
 //! | BPF trampolines: the limits of other machines and releases | | undecided | | |
 //! | BPF trampolines: a function of a module is looked up in that module, else by its name in vmlinux and all modules (`bpf_check_attach_target`, kernel/bpf/verifier.c) | | version ≥ [`LOOKS_IN_MODULE`] | source of 6.4 | 6.4 to 7.3 |
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that string among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
@@ -79,8 +79,6 @@ pub const PATCHES_SECOND: Version = (6, 16);
 
 /// `arch_prepare_kprobe` refuses all that cannot be stepped since (arch/powerpc/kernel/kprobes.c); older kernels refuse less.
 pub const PPC64LE: Version = (5, 19);
-/// CONFIG_PPC_FTRACE_OUT_OF_LINE exists since (arch/powerpc/Kconfig).
-pub const PATCHES_OUT_OF_LINE: Version = (6, 13);
 
 /// BPF trampolines with these limits exist since; x86-64 has them since 5.5.
 pub const TRAMPOLINES: Version = (5, 10);

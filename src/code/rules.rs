@@ -57,11 +57,6 @@ impl Kernel<'_> {
     pub fn patches_second(&self) -> bool {
         self.has(self.evidence.patches_second, assumptions::PATCHES_SECOND)
     }
-    /// ppc64le: ftrace patches one instruction, which calls a stub of its function.
-    pub fn patches_out_of_line(&self) -> bool {
-        let configured = self.config.map(|config| config.has("PPC_FTRACE_OUT_OF_LINE"));
-        self.has(self.evidence.patches_out_of_line.or(configured), assumptions::PATCHES_OUT_OF_LINE)
-    }
     /// ppc64le: a probe where ftrace patches is one of ftrace, and a probe by name goes there.
     pub fn probes_ftrace_sites(&self) -> bool {
         let configured = self.config.map(|config| config.has("KPROBES_ON_FTRACE"));
@@ -83,7 +78,6 @@ pub struct Evidence {
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
     pub patches_second: Option<bool>,
-    pub patches_out_of_line: Option<bool>,
     pub probes_ftrace_sites: Option<bool>,
     /// s390x: the known instructions.
     pub opcodes: Option<s390x::Opcodes>,

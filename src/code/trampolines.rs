@@ -15,14 +15,14 @@ pub fn limits(machine: u16, kernel: &Kernel<'_>, has_direct_calls: bool) -> u32 
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     let since = |from: Option<_>| kernel.version.zip(from).is_some_and(|(version, from)| version >= from);
     let looks_in_module = flag(since(Some(assumptions::LOOKS_IN_MODULE)), ObjectRecord::LOOKS_IN_MODULE);
-    let is_known = |limits: &&Limits| {
-        limits.machine == Machine(machine)
-            && kernel.version.is_some_and(|v| (assumptions::TRAMPOLINES..=assumptions::PROVEN).contains(&v))
-    };
-    let Some(limits) = assumptions::LIMITS.iter().find(is_known) else { return looks_in_module };
-    looks_in_module
+    let is_proven =
+        kernel.version.is_some_and(|v| (assumptions::TRAMPOLINES..=assumptions::PROVEN).contains(&v));
+    // Whatever the machine: to a function of ftrace's they are attached by its direct calls alone.
+    let of_all = looks_in_module | flag(is_proven && !has_direct_calls, ObjectRecord::NO_TRAMPOLINES);
+    let is_known = |limits: &&Limits| is_proven && limits.machine == Machine(machine);
+    let Some(limits) = assumptions::LIMITS.iter().find(is_known) else { return of_all };
+    of_all
         | ObjectRecord::TRAMPOLINES
-        | flag(!has_direct_calls, ObjectRecord::NO_TRAMPOLINES)
         | flag(since(Some(limits.structs)), ObjectRecord::STRUCT_ARGUMENTS)
         | flag(since(limits.unions), ObjectRecord::UNION_ARGUMENTS)
         | flag(since(Some(limits.stack)), ObjectRecord::STACK_ARGUMENTS)
@@ -45,15 +45,19 @@ mod tests {
     use super::*;
     use crate::code::Evidence;
     use crate::shapes::Shapes;
-    use object::elf::{EM_AARCH64, EM_S390, EM_X86_64};
+    use object::elf::{EM_AARCH64, EM_PPC64, EM_S390, EM_X86_64};
 
     const STRUCTS: u32 = ObjectRecord::STRUCT_ARGUMENTS;
     const STACK: u32 = ObjectRecord::STACK_ARGUMENTS;
 
     fn flags(machine: Machine, version: Option<(u32, u32)>) -> u32 {
+        of(machine, version, true)
+    }
+
+    fn of(machine: Machine, version: Option<(u32, u32)>, has_direct_calls: bool) -> u32 {
         let shapes = Shapes::default();
         let kernel = Kernel { version, config: None, shapes: &shapes, evidence: Evidence::default() };
-        limits(machine.0, &kernel, true)
+        limits(machine.0, &kernel, has_direct_calls)
     }
 
     #[test]
@@ -67,6 +71,16 @@ mod tests {
         assert!(is_known(EM_X86_64, Some((6, 12))));
         assert!(!is_known(EM_X86_64, None) && !is_known(EM_X86_64, Some((5, 4))));
         assert!(!is_known(EM_X86_64, Some((99, 0))) && !is_known(EM_S390, Some((6, 12))));
+    }
+
+    #[test]
+    fn without_direct_calls_there_are_none_on_any_machine() {
+        let has_none =
+            |machine, version, direct| of(machine, version, direct) & ObjectRecord::NO_TRAMPOLINES != 0;
+        for machine in [EM_X86_64, EM_AARCH64, EM_PPC64, EM_S390] {
+            assert!(has_none(machine, Some((6, 1)), false) && !has_none(machine, Some((6, 1)), true));
+            assert!(!has_none(machine, None, false) && !has_none(machine, Some((5, 4)), false));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! ppc64le: instructions of four bytes, few of them with a second half; functions with two entries; instructions that are
 //! replaced for the processor. Checked against the sources of 6.1, 6.12 and 7.2 and running kernels (`tests/kernel/live`).
 mod decode;
-mod entry;
+pub mod entry;
 mod instruction;
 mod sites;
 
@@ -20,12 +20,8 @@ pub const LENGTH: u32 = 4;
 
 /// Which rules the kernel has, from the symbols of vmlinux.
 pub fn evidence(symbols: &[Symbol<'_>]) -> Evidence {
-    let has = |name: &[u8]| Some(symbols.iter().any(|s| s.name == name));
-    Evidence {
-        patches_out_of_line: has(b"ftrace_ool_stub_text"),
-        probes_ftrace_sites: has(b"arch_prepare_kprobe_ftrace"),
-        ..Evidence::default()
-    }
+    let has_ftrace_probes = symbols.iter().any(|s| s.name == b"arch_prepare_kprobe_ftrace");
+    Evidence { probes_ftrace_sites: Some(has_ftrace_probes), ..Evidence::default() }
 }
 
 /// Reads the code and tables of a kernel object.
@@ -40,23 +36,21 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
         reading.faults.push(Error::new(ErrorKind::Unsupported, what));
         return;
     }
-    let is_out_of_line = kernel.patches_out_of_line();
-    let mut traced = entry::sites(tables, text, is_out_of_line).unwrap_or_else(|error| {
+    let entry::Sites { all: mut traced, behind } = entry::sites(tables, text).unwrap_or_else(|error| {
         reading.lacks(CodeTable::Ftrace, error);
-        vec![]
+        Default::default()
     });
     traced.retain(|pc| of.stays(*pc));
-    let into = if is_out_of_line { 0 } else { LENGTH };
     mark_traced(symbols, &traced, text, |pc| {
         let local = entry::local(text, pc);
-        (if local > pc { SymbolRecord::TWO_ENTRIES } else { 0 }, local + into)
+        (if local > pc { SymbolRecord::TWO_ENTRIES } else { 0 }, local.saturating_add(behind))
     });
     let keeps_ftrace_sites = !kernel.probes_ftrace_sites();
     if keeps_ftrace_sites {
         // `check_ftrace_location`, kernel/kprobes.c
         reading.facts.sites.extend(traced.iter().map(|pc| site(*pc, 1, SiteKind::Ftrace)));
     } else if !is_module {
-        let moved = if is_out_of_line { 0 } else { ObjectRecord::SITES_BEHIND_ENTRIES };
+        let moved = if behind == 0 { 0 } else { ObjectRecord::SITES_BEHIND_ENTRIES };
         reading.facts.flags |= ObjectRecord::PROBES_FTRACE_SITES | moved;
     }
     read_all(&sites::READERS, of, reading);

@@ -56,54 +56,57 @@ fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
 /// Instructions that may replace those of an object, by address; `None` stands for an unknown one.
 pub type Alternatives = FxHashMap<u32, Vec<Option<Instruction>>>;
 
-/// The most alternatives of an instruction.
+/// The most alternatives of an instruction in a table.
 const MOST: usize = 16;
+/// The most bytes that are replaced together; Debian's kernels have up to 148.
+const LONGEST: u32 = 1 << 12;
 
 /// Reads the alternatives: a range of code, and another that replaces it, no-ops behind it (`patch_feature_section`,
 /// arch/powerpc/lib/feature-fixups.c). An empty one leaves no-ops alone.
 ///
 /// # Errors
-/// A table is missing or damaged, or has more than [`MOST`] alternatives for one instruction.
+/// A table is missing or damaged, has more than [`MOST`] alternatives for one instruction, or replaces more than [`LONGEST`].
 pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Alternatives> {
     const MEMBERS: [&str; 4] = ["start_off", "end_off", "alt_start_off", "alt_end_off"];
-    let mut found = Alternatives::default();
+    let mut all = Alternatives::default();
     for name in &ALTERNATIVES {
         let Some(table) = of.tables.table(name)? else { continue };
-        let of_table = for_shapes(&table, "fixup_entry", &MEMBERS, of, |shape, is_declared| {
-            let mut found = vec![];
+        let found = for_shapes(&table, "fixup_entry", &MEMBERS, of, |shape, is_declared| {
+            let mut found = Alternatives::default();
             for at in table.entries(shape.size as usize, shape.size as usize)? {
                 let entry = Entry { table: &table, text: of.text, at, shape, is_declared };
-                found.push(replaced(of.object, &entry).ok_or_else(|| table.damaged(at))?);
+                add(of.object, &entry, &mut found).ok_or_else(|| table.damaged(at))?;
             }
             Ok(found)
         })?;
-        for (pc, instruction) in of_table.into_iter().flatten() {
-            let own: &mut Vec<_> = found.entry(pc).or_default();
-            if own.len() >= MOST {
-                return Err(table.damaged(0));
-            }
-            own.push(instruction);
+        for (pc, instructions) in found {
+            all.entry(pc).or_default().extend(instructions);
         }
     }
-    Ok(found)
+    Ok(all)
 }
 
-/// The instructions that an entry puts in place of others; `None` if the entry is invalid.
-fn replaced(object: &Elf<'_>, entry: &Entry<'_, '_>) -> Option<Vec<(u32, Option<Instruction>)>> {
+/// Adds the instructions that an entry puts in place of others; `None` if the entry is invalid.
+fn add(object: &Elf<'_>, entry: &Entry<'_, '_>, found: &mut Alternatives) -> Option<()> {
     let at = |member: &str| entry.distant(member);
     let (start, end) = (at("start_off")?, at("end_off")?);
     let (new, new_end) = (at("alt_start_off")?, at("alt_end_off")?);
     let (length, new_length) = (end.checked_sub(start)?, new_end.checked_sub(new)?);
-    // What is replaced may be data behind the code.
-    if !entry.text.contains(start) || !length.is_multiple_of(LENGTH) || new_length > length {
-        return (new_length <= length).then(Vec::new);
+    if !length.is_multiple_of(LENGTH) || new_length > length || length > LONGEST {
+        return None;
     }
-    let with = |offset: u32| match offset < new_length {
-        true => word(object, new.saturating_add(offset)),
-        false => Some(Instruction::NOP),
-    };
-    let offsets = (0..length).step_by(LENGTH as usize);
-    Some(offsets.map(|offset| (start.saturating_add(offset), with(offset))).collect())
+    for offset in (0..length).step_by(LENGTH as usize).filter(|_| entry.text.contains(start)) {
+        let there = match offset < new_length {
+            true => word(object, new.saturating_add(offset)),
+            false => Some(Instruction::NOP),
+        };
+        let own = found.entry(start.saturating_add(offset)).or_default();
+        if own.len() >= MOST {
+            return None;
+        }
+        own.push(there);
+    }
+    Some(())
 }
 
 /// The instruction at an address, in any section: modules have those that replace others in sections without code.

@@ -184,9 +184,10 @@ fn partial<'a>(
         return None;
     }
     let place = |pc: u32, is_inline| {
-        let is_ok = judge.verdicts(object, pc, is_inline).definition(false).is_ok();
-        let anchor = symbols::anchor(view, object, pc).filter(|anchor| is_ok && anchor.is_definable())?;
-        Some(anchor.to_string())
+        let verdicts = judge.verdicts(object, pc, is_inline);
+        let anchor = symbols::anchor(view, object, pc + verdicts.shift);
+        let is_ok = verdicts.definition(false).is_ok();
+        Some(anchor.filter(|anchor| is_ok && anchor.is_definable())?.to_string())
     };
     let of = (all_calls.len(), copies.len());
     // No module is loaded.
