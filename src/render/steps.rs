@@ -136,7 +136,9 @@ pub(super) fn member(machine: u16, register: &str) -> Option<String> {
             number("x").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]")))
         }
         machine::S390 => number("r").map(|n| format!("gprs[{n}]")),
-        machine::MIPS | machine::LOONGARCH => number("r").map(|n| format!("regs[{n}]")),
+        machine::MIPS | machine::LOONGARCH => {
+            number("r").map_or_else(|| Some(register.to_owned()), |n| Some(format!("regs[{n}]")))
+        }
         machine::PPC64 => {
             number("gpr").map_or_else(|| Some(register.to_owned()), |n| Some(format!("gpr[{n}]")))
         }

@@ -130,7 +130,7 @@ impl SymbolRecord {
     pub const BIND_SHIFT: u16 = 4;
     /// An ftrace site lies between its address and that of the next symbol.
     pub const TRACED: u16 = 1 << 6;
-    /// An ftrace site is at its entry, or after an `endbr64` there.
+    /// An ftrace site is at its entry, or after an `endbr64` there; on ppc64le at or behind its local entry.
     pub const FTRACE_ENTRY: u16 = 1 << 7;
     /// `EXPORT_SYMBOL`, with any licence.
     pub const EXPORTED: u16 = 0x100;

@@ -50,16 +50,18 @@ pub fn is_listed(kernel: &Kernel, view: &View<'_>, objects: &[ObjectId], answers
         }
     }
     let mut text = String::new();
-    // Since 6.0 x86 and arm64 name none so far behind a function (FTRACE_MCOUNT_MAX_OFFSET); riscv has no such bound.
-    let names_lost_sites =
-        kernel.release.starts_with(['4', '5']) || kernel.architecture == Architecture::Riscv64;
+    // Since 6.0 x86 and arm64 name none so far behind a function (FTRACE_MCOUNT_MAX_OFFSET); others have no such bound.
+    let has_no_bound = [Architecture::Riscv64, Architecture::Powerpc64].contains(&kernel.architecture);
+    let names_lost_sites = has_no_bound || kernel.release.starts_with(['4', '5']);
+    // There the init code of modules stays (`module_init_section`, arch/powerpc/kernel/module_64.c).
+    let stays = |name: &str| kernel.architecture == Architecture::Powerpc64 && name.ends_with(']');
     let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     let count = |of: &BTreeMap<String, usize>, name| of.get(name).copied().unwrap_or_default();
     for name in names.into_iter().filter(|name| !foreign.contains(*name)) {
         let (ours, theirs) = (count(&ours, name), count(&theirs, name));
         // The site of a function that lost has the name of the function before it.
         let is_lost = ours > 0 && theirs > ours && names_lost_sites;
-        if ours != theirs && !is_lost {
+        if ours != theirs && !is_lost && !(ours == 0 && stays(name)) {
             let _ = write!(text, "\n  {name}: {ours} times here, {theirs} times in the kernel's list");
         }
     }

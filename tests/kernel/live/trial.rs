@@ -3,8 +3,8 @@ use super::boot::{Address, Answer, Request, What};
 use super::sample::{self, Place};
 use probeidx::query::index::symbols;
 use probeidx::query::verdict::Verdicts;
-use probeidx_format::View;
 use probeidx_format::record::{SiteKind, SymbolRecord};
+use probeidx_format::{View, machine};
 
 /// A mechanism asked for one address.
 pub struct Trial {
@@ -33,6 +33,9 @@ impl Trial {
     /// All that can be asked about a place.
     pub fn all(view: &View<'_>, place: Place, verdicts: Verdicts) -> Vec<Self> {
         let Some(address) = sample::address(view, place) else { return vec![] };
+        // x86 itself moves a probe from there, ppc64le only one by name.
+        let shift = if view.machine() == machine::PPC64 { verdicts.shift } else { 0 };
+        let (probed, address) = (place.pc + shift, address.plus(shift.into()));
         let held = symbols::holding(view, place.object, place.pc);
         let symbol = held.map_or_else(String::new, |held| {
             format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
@@ -56,7 +59,7 @@ impl Trial {
                 trials.push(trial("fentry", verdicts.ftrace().name(), ask));
             }
         }
-        if let Some(anchor) = symbols::anchor(view, place.object, place.pc) {
+        if let Some(anchor) = symbols::anchor(view, place.object, probed) {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
             trials.push(trial("kprobe_events", verdicts.definition(false).name(), define("p:probeidx/p")));
