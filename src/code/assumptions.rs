@@ -35,8 +35,8 @@
 //! | the source tree is that of the unit of `init/main.c` | its name and compilation directory | paths stay unchanged | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; for rt and Rust only the directories were checked |
 //! | x86: `endbr64` and the callee of an ftrace site preserve all registers | table of ftrace sites; `endbr64` in the code | | `tests/suite/built`; values fetched in a module of clang 16 on 6.1 booted | 6.1 |
 //! | BPF trampolines (fentry, fexit, fmod_ret, lsm): variadic functions, and structs and unions returned by value, are refused (`btf_distill_func_proto`) | | always | 5.10, 6.1, 7.3 booted | 5.10 to 7.3 |
-//! | BPF trampolines: structs of up to 16 bytes are passed, else none | | version ≥ [`Limits::structs`]; unions ≥ [`Limits::unions`] | 5.10, 6.1, 7.3 booted (x86-64), 7.3 (arm64) | 5.10 to 7.3 |
-//! | BPF trampolines: up to 12 slots are passed (`MAX_BPF_FUNC_ARGS`), else those in registers, where a struct takes one for each 8 bytes | [`Limits::stack_witness`] in the debug information | version ≥ [`Limits::stack`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
+//! | BPF trampolines: structs of up to 16 bytes are passed, else none | | version ≥ [`Limits::structs`]; unions ≥ [`Limits::unions`] | 5.10, 6.1, 7.3 booted (x86-64), 7.3 (arm64), 7.2 (ppc64le) | 5.10 to 7.3 |
+//! | BPF trampolines: up to 12 slots are passed (`MAX_BPF_FUNC_ARGS`), else those in registers, where a struct takes one for each 8 bytes | [`Limits::stack_witness`] in the debug information | version ≥ [`Limits::stack`] | 5.10, 6.1, 7.3 booted (x86-64), 7.2 (ppc64le); source of arm64 | 5.10 to 7.3 |
 //! | BPF trampolines: none can be attached without direct calls of ftrace | symbol `register_ftrace_direct`, or CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS | | source of arm64, which has them since 6.4; 6.1 and 6.12 of ppc64le booted | 5.10 to 7.3 |
 //! | BPF trampolines: the limits of other machines and releases | | undecided | | |
 //! | BPF trampolines: a function of a module is looked up in that module, else by its name in vmlinux and all modules (`bpf_check_attach_target`, kernel/bpf/verifier.c) | | version ≥ [`LOOKS_IN_MODULE`] | source of 6.4 | 6.4 to 7.3 |
@@ -119,6 +119,15 @@ pub const LIMITS: &[Limits] = &[
         stack: (6, 17),
         stack_witness: b"calc_arg_aux",
         file_witness: b"prepare_trampoline",
+    },
+    // It has trampolines since.
+    Limits {
+        machine: EM_PPC64,
+        structs: (6, 13),
+        unions: Some((7, 0)),
+        stack: (6, 13),
+        stack_witness: b"invoke_bpf_prog",
+        file_witness: b"bpf_jit_fixup_addresses",
     },
 ];
 

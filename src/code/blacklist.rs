@@ -24,10 +24,6 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
 
-/// What ppc64 refuses without listing it: the entries of exceptions (`arch_within_kprobe_blacklist`,
-/// arch/powerpc/kernel/kprobes.c, 6.1 to 7.2). Modules have none.
-const HEAD: Area = Area(RefusedBy::Head, "_stext", "__head_end", "");
-
 /// The areas that `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c,
 /// arch/arm64/kernel/probes/kprobes.c, arch/s390/kernel/kprobes.c, 5.4 to 6.12). `.idmap.text` is left out because
 /// it lies behind the text (6.4). Kernels that run in hypervisor mode leave out `.hyp.idmap.text`; the mode is
@@ -93,13 +89,12 @@ pub fn refused(
         let area = tables.area(start, stop, "").filter(|area| is_text(area.start)).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }
-    if Machine(object.machine) == EM_PPC64 {
-        let head = tables.area(HEAD.1, HEAD.2, HEAD.3).into_iter();
-        found.extend(head.map(|area| RefusedFacts {
-            start: area.start,
-            end: area.end,
-            source: HEAD.0 as u32,
-        }));
+    if Machine(object.machine) == EM_PPC64 && !is_module {
+        // The entries of exceptions, which are refused without being listed (`arch_within_kprobe_blacklist`,
+        // arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
+        let head = tables.area("_stext", "__head_end", "").into_iter();
+        let source = RefusedBy::Head as u32;
+        found.extend(head.map(|Range { start, end }| RefusedFacts { start, end, source }));
     }
     (found, fault)
 }

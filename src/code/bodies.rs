@@ -8,8 +8,9 @@ use object::elf::{EM_AARCH64, EM_PPC64, EM_RISCV, Machine};
 use rustc_hash::FxHashMap;
 
 /// Maps the address after the no-ops of each function to its start. GCC's debug information starts after the no-ops
-/// (GCC bug 98776, seen with 12 to 15; on ppc64le only of functions with one entry), where return probes are refused. The no-ops change no value, so the function
-/// may as well start at its symbol. Empty for a damaged table, and on architectures without such no-ops.
+/// (GCC bug 98776, seen with 12 to 16; on ppc64le only of functions with one entry), where return probes are refused. The no-ops
+/// change no value, so the function may as well start at its symbol. Empty for a damaged table, and on architectures without
+/// such no-ops.
 pub fn bodies(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
     let machine = Machine(object.machine);
     if ![EM_AARCH64, EM_RISCV, EM_PPC64].contains(&machine) {

@@ -50,9 +50,9 @@ pub fn sites(tables: &Tables<'_, '_>, text: &Text<'_>) -> Result<Sites> {
 /// The length of the no-ops that ftrace patches; 0 if it patches calls.
 fn nops(text: &Text<'_>, listed: &[u32]) -> u32 {
     let most =
-        |of: usize, holds: &dyn Fn(u32) -> bool| listed.iter().filter(|at| holds(**at)).count() * 2 > of;
+        |holds: &dyn Fn(u32) -> bool| listed.iter().filter(|at| holds(**at)).count() * 2 > listed.len();
     let is_pair = |at: u32| is_nop(text, at) && is_nop(text, at.saturating_add(LENGTH));
-    match (most(listed.len(), &|at| is_nop(text, at)), most(listed.len(), &is_pair)) {
+    match (most(&|at| is_nop(text, at)), most(&is_pair)) {
         (false, _) => 0,
         (true, false) => LENGTH,
         (true, true) => 2 * LENGTH,

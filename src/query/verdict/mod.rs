@@ -461,17 +461,14 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// entry too (`arch_kprobe_on_func_entry`, arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
     fn local_entry_shift(&self, held: Held) -> Option<u32> {
         let has = |flag: u32| self.flags & flag != 0;
-        let if_so = |condition: bool, length: u32| if condition { length } else { 0 };
         let is_of_ftrace = has(ObjectRecord::PROBES_FTRACE_SITES);
-        let nearest = if is_of_ftrace { 16 } else { 8 };
+        let is_behind = is_of_ftrace
+            && has(ObjectRecord::SITES_BEHIND_ENTRIES)
+            && held.record.has(SymbolRecord::FTRACE_ENTRY);
+        let entry = if held.record.has(SymbolRecord::TWO_ENTRIES) { 8 } else { 0 };
         match held.offset {
-            0 => {
-                let is_behind = is_of_ftrace
-                    && has(ObjectRecord::SITES_BEHIND_ENTRIES)
-                    && held.record.has(SymbolRecord::FTRACE_ENTRY);
-                Some(if_so(held.record.has(SymbolRecord::TWO_ENTRIES), 8) + if_so(is_behind, 4))
-            }
-            offset => (offset <= nearest).then_some(0),
+            0 => Some(if is_behind { entry + 4 } else { entry }),
+            offset => (offset <= if is_of_ftrace { 16 } else { 8 }).then_some(0),
         }
     }
 

@@ -123,7 +123,7 @@ pub fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let number = |value: &Value| u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok();
     let address = |place: &Value| {
-        let address = number(&place["address"])?;
+        let address = number(&place["lands"]).or_else(|| number(&place["address"]))?;
         Some(match text(&place["module"]) {
             None => Address::Kernel(address),
             Some(module) => Address::Module { module, section: text(&place["section"])?, offset: address },

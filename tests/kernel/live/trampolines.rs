@@ -76,6 +76,10 @@ fn sample(view: &View<'_>, of_each: usize, random: &mut Random) -> Vec<(String, 
         if ["__rcu_read_lock", "__rcu_read_unlock"].contains(&name) {
             continue;
         }
+        // The kernel takes the no-op of a jump label for one of its own (`bpf_arch_text_poke`, `rseq_trace_ip_fixup` of 7.2 on ppc64le).
+        if verdicts.any_address().reason() == Some(Reason::JumpLabel) {
+            continue;
+        }
         let is_hard = verdict.is_ok() && is_close_to_a_limit(view, name);
         // The kernel is asked by name, and answers for the first of several functions (`bpf_dispatcher_nop_func` of 6.1 is
         // twice in it, once with an ftrace site).

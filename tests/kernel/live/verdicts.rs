@@ -75,6 +75,9 @@ fn verdicts_hold(kernel: &Kernel) {
     for place in places.into_iter().filter(|p| !sample::ends_the_text(&view, *p)) {
         trials.extend(Trial::all(&view, place, judge.verdicts(place.object, place.pc, place.is_inline)));
     }
+    // Probes of several places may land at one.
+    let mut asked = BTreeSet::new();
+    trials.retain(|t| asked.insert((t.mechanism, t.address.clone())));
     trials.retain(|t| cannot_register.is_none() || matches!(t.request, Request::Define { .. }));
 
     let definitions = listed::definitions(kernel);

@@ -156,6 +156,18 @@ fn probes_go_where_calls_lead() {
     }
 }
 
+/// The debug information has one that starts with no-ops begin behind them.
+#[test]
+fn functions_begin_where_their_symbols_are() {
+    for Style { flags, .. } in STYLES {
+        let Some(kernel) = kernel(flags) else { return };
+        let places = kernel.json(&["resolve", "vmlinux:plain"]);
+        assert_eq!(places.len(), 1);
+        assert_eq!(&places[0]["offset"], &0, "{flags:?}");
+        assert_eq!(text(&places[0]["attach"], "ftrace"), "ok", "{flags:?}");
+    }
+}
+
 /// Without CONFIG_KPROBES_ON_FTRACE what ftrace patches is refused, and a probe by name goes to the local entry.
 #[test]
 fn sites_of_ftrace_alone() {
