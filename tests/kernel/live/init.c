@@ -210,7 +210,7 @@ static struct probe *list(size_t *count, address near) {
         address at = strtoul(line, &rest, 16);
         const char *symbol = rest + strspn(rest, " ");
         // ppc64le has one of its own there (`arch_init_kprobes`).
-        if (strstr(symbol, "kretprobe_trampoline+0x0"))
+        if (strstr(symbol, "kretprobe_trampoline+0x0") || strstr(symbol, "arch_rethook_trampoline+0x0"))
             continue;
         // No address of a kernel, but what 4.15 prints for one; behind it `k  SYMBOL+0xOFFSET`.
         if (sizeof at == 8 && at >> 32 == 0 && strlen(symbol) > 3)

@@ -14,6 +14,8 @@ pub struct Trial {
     /// An ftrace site lies within the symbol, if not at its entry: that of a function behind it which lost at link time.
     /// ftrace takes the start of the symbol for that site.
     has_foreign_site: bool,
+    /// It is init code of a module that stays: that of ppc64le (`module_init_section`, arch/powerpc/kernel/module_64.c).
+    stays: bool,
     pub address: Address,
     pub request: Request,
 }
@@ -42,9 +44,10 @@ impl Trial {
         });
         let has = |flag| held.is_some_and(|h| h.record.has(flag));
         let has_foreign_site = has(SymbolRecord::TRACED) && !has(SymbolRecord::FTRACE_ENTRY);
+        let stays = view.machine() == machine::PPC64 && matches!(address, Address::Module { .. });
         let trial = |mechanism, verdict, request| {
             let (symbol, address) = (symbol.clone(), address.clone());
-            Self { mechanism, verdict, symbol, has_foreign_site, address, request }
+            Self { mechanism, verdict, symbol, has_foreign_site, stays, address, request }
         };
         let register = |what| Request::Register { what, address: address.clone() };
         let mut trials = vec![];
@@ -94,6 +97,7 @@ impl Trial {
             "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
             // Nothing there ever runs, or there is no return to be seen.
             "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
+            "init-text" if is_accepted && self.stays => Outcome::Stricter,
             "no-ftrace-site" if is_accepted && self.mechanism == "fentry" && self.has_foreign_site => {
                 Outcome::Stricter
             }
