@@ -1,7 +1,10 @@
 //! Classifies jumps out of functions: returns, or tail calls.
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
+use object::Endianness;
+use object::elf::Rela64;
 use probeidx_format::record::SymbolRecord;
+use std::ops::Range;
 
 /// The target of a jump.
 pub enum Target {
@@ -50,6 +53,34 @@ impl<'a, 'd> Exits<'a, 'd> {
             SymbolRecord::TAIL_CALLS
         } else {
             0
+        }
+    }
+}
+
+/// Where the jumps of a section lead: those of a module are relocated when it is loaded.
+pub struct Jumps<'a> {
+    relocations: &'a [Rela64<Endianness>],
+    order: Endianness,
+}
+
+impl<'a> Jumps<'a> {
+    /// Those of a section, by its position among the object's.
+    pub fn new(object: &'a Elf<'_>, section: usize) -> Self {
+        let relocations = match object.is_relocatable {
+            true => object.relocations(section).ok().flatten().unwrap_or_default(),
+            false => &[],
+        };
+        Self { relocations, order: object.order }
+    }
+    /// The target of a jump at an offset of the section, given that of the instruction as it is; `None` within the function.
+    pub fn target(&self, offset: u32, plain: u32, function: &Range<u32>) -> Option<Target> {
+        let offset = u64::from(offset);
+        let at = self.relocations.partition_point(|r| r.r_offset.get(self.order) < offset);
+        match self.relocations.get(at).filter(|r| r.r_offset.get(self.order) == offset) {
+            Some(r) => {
+                Some(Target::Symbol((r.r_info.get(self.order) >> 32) as usize, r.r_addend.get(self.order)))
+            }
+            None => (!function.contains(&plain)).then_some(Target::Pc(plain)),
         }
     }
 }

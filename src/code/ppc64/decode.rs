@@ -2,7 +2,7 @@
 //! 7.2): each is judged by itself, and refused behind the first half of an instruction of eight bytes.
 use super::sites::Alternatives;
 use super::{Instruction, LENGTH, entry};
-use crate::code::exits::{self, Exits, Target};
+use crate::code::exits::{self, Exits, Jumps};
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::load::elf::Elf;
@@ -102,24 +102,16 @@ impl Code<'_, '_> {
 
     /// The flags for the exits of a function.
     fn exits(&self, (object, text): (&Elf<'_>, &Text<'_>), code: Range<u32>, exits: &Exits<'_, '_>) -> u16 {
-        let relocations = object.relocations(self.section.index).ok().flatten().unwrap_or_default();
+        let jumps = Jumps::new(object, self.section.index);
         let mut flags = 0;
         for pc in self.words(code.clone()) {
             match self.word(pc) {
                 Some(i) if i.is_return() => flags |= SymbolRecord::RETURNS,
                 Some(i) if i.is_jump() => {
-                    let offset = u64::from(pc - self.section.pcs.start);
-                    let at = relocations.partition_point(|r| r.r_offset.get(object.order) < offset);
-                    let relocation = relocations.get(at).filter(|r| r.r_offset.get(object.order) == offset);
-                    let target = match relocation.filter(|_| object.is_relocatable) {
-                        Some(r) => Target::Symbol(
-                            (r.r_info.get(object.order) >> 32) as usize,
-                            r.r_addend.get(object.order),
-                        ),
-                        None if code.contains(&i.target(pc)) => continue,
-                        None => Target::Pc(entry::global(text, i.target(pc))),
-                    };
-                    flags |= exits.kind(target, code.start);
+                    // Jumps go to local entries.
+                    let plain = entry::global(text, i.target(pc));
+                    let target = jumps.target(pc - self.section.pcs.start, plain, &code);
+                    flags |= target.map_or(0, |target| exits.kind(target, code.start));
                 }
                 _ => {}
             }

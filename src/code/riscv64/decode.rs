@@ -3,7 +3,7 @@
 use super::Instruction;
 use super::entry;
 use super::sites::Alternatives;
-use crate::code::exits::{self, Exits, Target};
+use crate::code::exits::{self, Exits, Jumps};
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::load::elf::Elf;
@@ -110,20 +110,8 @@ impl Code<'_, '_> {
 
     /// The flags for the exits of a function.
     fn exits(&self, object: &Elf<'_>, code: Range<u32>, exits: &Exits<'_, '_>) -> u16 {
-        let relocations = object.relocations(self.section.index).ok().flatten().unwrap_or_default();
-        let target = |pc: u32, plain: u32| {
-            let offset = u64::from(pc - self.section.pcs.start);
-            let at = relocations.partition_point(|r| r.r_offset.get(object.order) < offset);
-            let relocation = relocations.get(at).filter(|r| r.r_offset.get(object.order) == offset);
-            match relocation.filter(|_| object.is_relocatable) {
-                Some(r) => Some(Target::Symbol(
-                    (r.r_info.get(object.order) >> 32) as usize,
-                    r.r_addend.get(object.order),
-                )),
-                None if code.contains(&plain) => None,
-                None => Some(Target::Pc(plain)),
-            }
-        };
+        let jumps = Jumps::new(object, self.section.index);
+        let target = |pc: u32, plain: u32| jumps.target(pc - self.section.pcs.start, plain, &code);
         let mut flags = 0;
         for (pc, instruction) in self.instructions(code.clone()) {
             let Some(instruction) = instruction else { continue };
