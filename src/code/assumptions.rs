@@ -21,9 +21,10 @@
 //! | 32-bit ARM, mips64, loongarch64: names of registers (`regoffset_table`, arch/*/kernel/ptrace.c) and which pass parameters (AAPCS32, n64, LoongArch psABI) | | all of them | source of 7.x; of mips64 and ARM also the locations at entries in the debug information | 6.1 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are still refused, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
-//! | ppc64le: which instructions are refused (`can_single_step`) | version ≥ [`PPC64LE`]; undecided for older ones | | TODO | 6.1 to 7.2 |
-//! | ppc64le: a probe by the name of a symbol goes to the ftrace site in its first 16 bytes, or else to its local entry, and all in these bytes counts as entry (`kprobe_lookup_name`, `arch_kprobe_on_func_entry`) | which instructions stand between the entries and where most sites are; symbol `arch_prepare_kprobe_ftrace`, configuration | | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.1 to 7.2 |
-//! | ppc64le: of the code that is replaced for the processor, kprobes take either (`__ftr_fixup` and others), but for what is recorded | code of both | | TODO | 6.1 to 7.2 |
+//! | ppc64le: which instructions are refused (`can_single_step`) | version ≥ [`PPC64LE`]; undecided for older ones | | 6.1, 6.12, 7.2 booted, 33,000 requests | 6.1 to 7.2 |
+//! | ppc64le: a probe by the name of a symbol goes to the ftrace site in its first 16 bytes, or else to its local entry (`kprobe_lookup_name`) | which instructions stand between the entries and where most sites are; symbol `arch_prepare_kprobe_ftrace`, configuration | | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.1 to 7.2 |
+//! | ppc64le: the first 16 bytes of a function count as its entry (`arch_kprobe_on_func_entry`); since 6.13 those up to its ftrace site, or 8 | a call of `ftrace_location` in the code of `arch_adjust_kprobe_addr` | version ≥ [`ENDS_ENTRIES_AT_SITES`] | 6.1, 6.12, 7.2 booted | 6.1 to 7.2 |
+//! | ppc64le: of the code that is replaced for the processor, kprobes take either (`__ftr_fixup` and others), but for what is recorded | code of both | | 6.1, 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | x86: modules list no ftrace sites in `__patchable_function_entries` | kernels before 7.3 have that section for CONFIG_CALL_PADDING only, and list sites in `__mcount_loc` | | 6.12 booted: libcrc32c has the section and no site | 6.2 to 7.3 |
 //! | tables of symbols aligned to 4 hold offsets from their own place, and have no base | the tables' distances in the image | | 7.3 of amd64 and arm64 booted from their images | 7.0 to 7.3 |
 //! | tracepoints: `name` is the first member of `struct tracepoint`, `class` and `tp` follow the list of `struct trace_event_call`, `system` is the first of `struct trace_event_class`; `struct syscall_metadata` has name, number, count, types and names | types of vmlinux | offsets ([`Layout::assumed`](super::layout::Layout::assumed)), held against the symbols `__tracepoint_NAME` and `event_class_NAME`; system calls: version < [`COUNTS_PLAINLY`] | Ubuntu's 4.15, 5.3 and 5.6 booted: all names that tracefs lists | 4.15 to 7.3 |
@@ -79,6 +80,8 @@ pub const PATCHES_SECOND: Version = (6, 16);
 
 /// `arch_prepare_kprobe` refuses all that cannot be stepped since (arch/powerpc/kernel/kprobes.c); older kernels refuse less.
 pub const PPC64LE: Version = (5, 19);
+/// `arch_kprobe_on_func_entry` asks ftrace since (arch/powerpc/kernel/kprobes.c).
+pub const ENDS_ENTRIES_AT_SITES: Version = (6, 13);
 
 /// BPF trampolines with these limits exist since; x86-64 has them since 5.5.
 pub const TRAMPOLINES: Version = (5, 10);

@@ -62,6 +62,10 @@ impl Kernel<'_> {
         let configured = self.config.map(|config| config.has("KPROBES_ON_FTRACE"));
         self.evidence.probes_ftrace_sites.or(configured).unwrap_or(true)
     }
+    /// ppc64le: what counts as entry of a function with an ftrace site ends with that.
+    pub fn ends_entries_at_sites(&self) -> bool {
+        self.has(self.evidence.ends_entries_at_sites, assumptions::ENDS_ENTRIES_AT_SITES)
+    }
     /// arm64: copies and fills of memory are refused.
     pub fn refuses_copies(&self) -> bool {
         self.has(self.evidence.refuses_copies, assumptions::REFUSES_COPIES)
@@ -79,6 +83,7 @@ pub struct Evidence {
     pub refuses_copies: Option<bool>,
     pub patches_second: Option<bool>,
     pub probes_ftrace_sites: Option<bool>,
+    pub ends_entries_at_sites: Option<bool>,
     /// s390x: the known instructions.
     pub opcodes: Option<s390x::Opcodes>,
 }
@@ -90,7 +95,7 @@ impl Evidence {
             EM_X86_64 | EM_386 => x86::evidence(object.base, symbols, text, tables),
             EM_AARCH64 => arm64::evidence(symbols, text),
             EM_RISCV => riscv64::evidence(symbols),
-            EM_PPC64 => ppc64::evidence(symbols),
+            EM_PPC64 => ppc64::evidence(symbols, text),
             _ => Self::default(),
         }
     }

@@ -47,6 +47,8 @@ impl ObjectRecord {
     pub const PROBES_FTRACE_SITES: u32 = 1 << 19;
     /// vmlinux of ppc64le: ftrace patches the second instruction of the local entry, else the first.
     pub const SITES_BEHIND_ENTRIES: u32 = 1 << 20;
+    /// vmlinux of ppc64le: what counts as entry of a function ends with its ftrace site (`arch_kprobe_on_func_entry`, 6.13).
+    pub const ENTRIES_END_AT_SITES: u32 = 1 << 21;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {

@@ -31,6 +31,10 @@ impl Instruction {
     pub fn is_jump(self) -> bool {
         self.is(0xfc00_0003, 0x4800_0000)
     }
+    /// `bl`.
+    pub fn is_call(self) -> bool {
+        self.is(0xfc00_0003, 0x4800_0001)
+    }
     /// `blr`, also under a condition.
     pub fn is_return(self) -> bool {
         self.is(0xfc00_ffff, 0x4c00_0020)
@@ -43,7 +47,7 @@ impl Instruction {
     pub fn is_prefix(self) -> bool {
         self.opcode() == 1
     }
-    /// The target of a `b` at an address.
+    /// The target of a `b` or `bl` at an address.
     pub fn target(self, pc: u32) -> u32 {
         pc.wrapping_add_signed((self.0 << 6) as i32 >> 6 & !3)
     }

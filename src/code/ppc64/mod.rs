@@ -6,8 +6,9 @@ mod instruction;
 mod sites;
 
 use super::assumptions;
-use super::rules::Evidence;
+use super::rules::{Evidence, code_of};
 use super::sites::{read_all, site};
+use super::text::Text;
 use super::{Object, Reading, mark_traced};
 use crate::error::{Error, ErrorKind};
 use crate::load::symbols::Symbol;
@@ -18,10 +19,20 @@ use probeidx_format::record::{CodeTable, ObjectRecord, SiteKind, SymbolRecord};
 /// The length of an instruction.
 pub const LENGTH: u32 = 4;
 
-/// Which rules the kernel has, from the symbols of vmlinux.
-pub fn evidence(symbols: &[Symbol<'_>]) -> Evidence {
+/// Which rules the kernel has, from the symbols and code of vmlinux.
+pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
     let has_ftrace_probes = symbols.iter().any(|s| s.name == b"arch_prepare_kprobe_ftrace");
-    Evidence { probes_ftrace_sites: Some(has_ftrace_probes), ..Evidence::default() }
+    let judge = code_of(symbols, text, &[b"arch_adjust_kprobe_addr"]);
+    let asked = code_of(symbols, text, &[b"ftrace_location"]);
+    Evidence {
+        probes_ftrace_sites: Some(has_ftrace_probes),
+        ends_entries_at_sites: judge.zip(asked).map(|((pc, code), (asked, _))| {
+            let words = code.chunks_exact(LENGTH as usize).filter_map(Instruction::first);
+            let mut calls = (pc..).step_by(LENGTH as usize).zip(words).filter(|(_, word)| word.is_call());
+            calls.any(|(at, call)| entry::global(text, call.target(at)) == asked)
+        }),
+        ..Evidence::default()
+    }
 }
 
 /// Reads the code and tables of a kernel object.
@@ -49,9 +60,12 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
     if keeps_ftrace_sites {
         // `check_ftrace_location`, kernel/kprobes.c
         reading.facts.sites.extend(traced.iter().map(|pc| site(*pc, 1, SiteKind::Ftrace)));
-    } else if !is_module {
-        let moved = if behind == 0 { 0 } else { ObjectRecord::SITES_BEHIND_ENTRIES };
-        reading.facts.flags |= ObjectRecord::PROBES_FTRACE_SITES | moved;
+    }
+    if !is_module {
+        let flag = |holds, flag| if holds { flag } else { 0 };
+        reading.facts.flags |= flag(!keeps_ftrace_sites, ObjectRecord::PROBES_FTRACE_SITES)
+            | flag(behind > 0, ObjectRecord::SITES_BEHIND_ENTRIES)
+            | flag(kernel.ends_entries_at_sites(), ObjectRecord::ENTRIES_END_AT_SITES);
     }
     read_all(&sites::READERS, of, reading);
     let alternatives = sites::alternatives(of).unwrap_or_else(|error| {

@@ -458,17 +458,21 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// The same for ppc64le: a probe at the address of a symbol misses the calls that go to its local entry, so it goes where the
     /// kernel puts one by name, to the ftrace site or else to that entry (`kprobe_lookup_name`). What is near counts as
-    /// entry too (`arch_kprobe_on_func_entry`, arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
+    /// entry too: see [`ObjectRecord::ENTRIES_END_AT_SITES`] (arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
     fn local_entry_shift(&self, held: Held) -> Option<u32> {
         let has = |flag: u32| self.flags & flag != 0;
-        let is_of_ftrace = has(ObjectRecord::PROBES_FTRACE_SITES);
-        let is_behind = is_of_ftrace
-            && has(ObjectRecord::SITES_BEHIND_ENTRIES)
-            && held.record.has(SymbolRecord::FTRACE_ENTRY);
         let entry = if held.record.has(SymbolRecord::TWO_ENTRIES) { 8 } else { 0 };
+        let site = if has(ObjectRecord::SITES_BEHIND_ENTRIES) { entry + 4 } else { entry };
+        let site = held.record.has(SymbolRecord::FTRACE_ENTRY).then_some(site);
+        let probes_sites = has(ObjectRecord::PROBES_FTRACE_SITES);
+        let end = match site {
+            Some(site) if has(ObjectRecord::ENTRIES_END_AT_SITES) => site,
+            _ if probes_sites && !has(ObjectRecord::ENTRIES_END_AT_SITES) => 16,
+            _ => 8,
+        };
         match held.offset {
-            0 => Some(if is_behind { entry + 4 } else { entry }),
-            offset => (offset <= if is_of_ftrace { 16 } else { 8 }).then_some(0),
+            0 => Some(site.filter(|_| probes_sites).unwrap_or(entry)),
+            offset => (offset <= end).then_some(0),
         }
     }
 

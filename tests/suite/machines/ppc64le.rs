@@ -121,11 +121,12 @@ fn register_kprobe() {
 
 #[test]
 fn kprobe_events_return_probes_and_ftrace() {
-    for Style { flags, .. } in STYLES {
+    for Style { flags, site } in STYLES {
         let Some(kernel) = kernel(flags) else { return };
         assert_all(&kernel, &[("untraced", "no-ftrace-site"), ("vmlinux:plain", "ok")], "kprobe_events");
-        // What is near counts as entry.
-        let entries = [("twice", "ok"), ("twice+8", "ok"), ("twice+16", "ok"), ("twice+20", "not-entry")];
+        // What is near counts as entry: 16 bytes, or those up to the site.
+        let (last, next) = if site == 0 { ("twice+8", "twice+12") } else { ("twice+16", "twice+20") };
+        let entries = [("twice", "ok"), ("twice+8", "ok"), (last, "ok"), (next, "not-entry")];
         assert_all(&kernel, &entries, "kretprobe");
         let ftrace = [("twice", "ok"), ("module_twice", "ok"), ("untraced", "no-ftrace-site")];
         assert_all(&kernel, &ftrace, "ftrace");
