@@ -277,7 +277,7 @@ impl<'a> Printer<'a> {
                     self.heading = Some((p.object, p.function.to_vec(), p.file.to_vec(), p.line));
                     text::heading(p, filter, self.style, out)?;
                 }
-                text::placement(p, self.style, out)
+                text::placement(p, self.view.machine(), self.style, out)
             }
             // The listing prints the points in SystemTap's spelling, and a tool got the others.
             _ => Ok(()),

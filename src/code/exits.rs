@@ -72,7 +72,7 @@ impl<'a> Jumps<'a> {
         };
         Self { relocations, order: object.order }
     }
-    /// The target of a jump at an offset of the section, given that of the instruction as it is; `None` within the function.
+    /// The target of a jump whose relocation applies at an offset of the section, given that of the instruction as it is; `None` within the function.
     pub fn target(&self, offset: u32, plain: u32, function: &Range<u32>) -> Option<Target> {
         let offset = u64::from(offset);
         let at = self.relocations.partition_point(|r| r.r_offset.get(self.order) < offset);

@@ -13,7 +13,22 @@ pub struct Reader {
     pub table: TableName,
     pub entries: Entries,
     /// Adds the sites of an entry; `None` if the entry is invalid.
-    pub read: fn(&Entry<'_, '_>, &mut Vec<SiteFacts>) -> Option<()>,
+    pub read: Read,
+}
+
+/// How the entries of a table are read.
+pub type Read = fn(&Entry<'_, '_>, &mut Vec<SiteFacts>) -> Option<()>;
+
+/// The table of jump labels, whose entries have their address relative to themselves.
+pub const fn jump_labels(read: Read) -> Reader {
+    let entries = Entries::Struct("jump_entry", &["code"]);
+    Reader { of: CodeTable::JumpLabels, table: JUMP_LABELS, entries, read }
+}
+
+/// The table of BUG and WARN, whose entries have their address relative to themselves.
+pub const fn bugs(read: Read) -> Reader {
+    let entries = Entries::Struct("bug_entry", &["bug_addr_disp"]);
+    Reader { of: CodeTable::Bugs, table: BUGS, entries, read }
 }
 
 /// The element type of a table.

@@ -63,8 +63,8 @@ pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Wr
     Ok(())
 }
 
-/// Writes a placement, below its heading.
-pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
+/// Writes a placement of a kernel for a machine, below its heading.
+pub fn placement(p: &Placement<'_>, machine: u16, style: Style, out: &mut dyn Write) -> Result<()> {
     let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", printable(s)));
     let anchor = p
         .anchor
@@ -105,7 +105,7 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         writeln!(out, "    instead: {}", words::instead(instead))?;
     }
     if p.verdicts.shift > 0 {
-        let place = words::behind(p.verdicts.passed_over);
+        let place = words::landing(machine);
         writeln!(out, "    the kernel puts the probe {} bytes further, {place}", p.verdicts.shift)?;
     }
     if !p.uniqueness.unique && p.symbol.is_some() && p.process.is_none() {

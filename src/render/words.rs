@@ -6,10 +6,10 @@ use crate::query::resolve::by_name::{ByName, NameState};
 use crate::query::resolve::placement::{Placement, Returns};
 use crate::query::value::calling_convention::Slot;
 use crate::query::value::nearest_location::Elsewhere;
-use crate::query::verdict::PassedOver;
 use crate::query::verdict::alternative::Alternative;
 use crate::query::verdict::coverage::{Coverage, Reached};
 use crate::query::verdict::reason::Reason;
+use probeidx_format::machine;
 use probeidx_format::record::RefusedBy;
 
 /// `vmlinux`, `module overlay`, `/usr/bin/ls`
@@ -137,10 +137,10 @@ pub fn slot(slot: Slot, machine: u16) -> String {
 }
 
 /// Where a probe lands that the kernel moves.
-pub fn behind(passed_over: PassedOver) -> &'static str {
-    match passed_over {
-        PassedOver::Endbr64 => "behind endbr64",
-        PassedOver::GlobalEntry => "where all calls of the function lead",
+pub fn landing(machine: u16) -> &'static str {
+    match machine {
+        machine::PPC64 => "where all calls of the function lead",
+        _ => "behind endbr64",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Places that the running arm64 kernel rewrites or reserves, from its tables.
 use super::{Instruction, LENGTH};
-use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
+use crate::code::sites::{ALTERNATIVES, Entries, Entry, Reader, bugs, for_shapes, jump_labels, site, tables};
 use crate::code::{Object, SiteFacts};
 use crate::error::Result;
 use crate::load::symbols::Symbol;
@@ -13,18 +13,8 @@ tables! {
 
 /// All tables except that of alternatives.
 pub const READERS: [Reader; 3] = [
-    Reader {
-        of: CodeTable::JumpLabels,
-        table: JUMP_LABELS,
-        entries: Entries::Struct("jump_entry", &["code"]),
-        read: jump_label,
-    },
-    Reader {
-        of: CodeTable::Bugs,
-        table: BUGS,
-        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
-        read: bug,
-    },
+    jump_labels(jump_label),
+    bugs(bug),
     Reader {
         of: CodeTable::Exceptions,
         table: EXCEPTIONS,

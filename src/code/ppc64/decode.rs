@@ -72,12 +72,11 @@ impl Code<'_, '_> {
     /// Appends the instructions that cannot be probed, and returns a bit for every byte: whether an instruction starts there.
     fn judge(&self, sites: &mut Vec<SiteFacts>) -> Vec<u8> {
         let mut boundaries = vec![0u8; self.section.pcs.len().div_ceil(8)];
+        let mut is_second = false;
         for pc in self.words(self.section.pcs.clone()) {
             let Some(word) = self.word(pc) else { continue };
             let offset = (pc - self.section.pcs.start) as usize;
             boundaries[offset / 8] |= 1 << (offset % 8);
-            let is_second = pc.checked_sub(LENGTH).and_then(|before| self.word(before));
-            let is_second = is_second.is_some_and(Instruction::is_prefix);
             let refuses = |i: Instruction| is_second || i.is_refused_by_kprobes();
             // An unknown instruction may be either.
             let (mut yes, mut no) = (false, false);
@@ -96,6 +95,7 @@ impl Code<'_, '_> {
                 length: LENGTH as u8,
                 kind: SiteRecord::MAY_BE + table as u8,
             }));
+            is_second = word.is_prefix();
         }
         boundaries
     }

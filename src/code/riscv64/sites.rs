@@ -1,9 +1,9 @@
 //! Places that the running riscv64 kernel rewrites or reserves, from its tables.
 use super::Instruction;
-use crate::code::sites::{BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
+use crate::code::sites::{Entry, Reader, bugs, for_shapes, jump_labels, site, tables};
 use crate::code::{Object, SiteFacts};
 use crate::error::Result;
-use probeidx_format::record::{CodeTable, SiteKind};
+use probeidx_format::record::SiteKind;
 use rustc_hash::FxHashMap;
 
 tables! {
@@ -11,20 +11,7 @@ tables! {
 }
 
 /// All tables except that of alternatives.
-pub const READERS: [Reader; 2] = [
-    Reader {
-        of: CodeTable::JumpLabels,
-        table: JUMP_LABELS,
-        entries: Entries::Struct("jump_entry", &["code"]),
-        read: jump_label,
-    },
-    Reader {
-        of: CodeTable::Bugs,
-        table: BUGS,
-        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
-        read: bug,
-    },
-];
+pub const READERS: [Reader; 2] = [jump_labels(jump_label), bugs(bug)];
 
 /// A jump or a no-op of four bytes.
 fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {

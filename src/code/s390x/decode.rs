@@ -1,7 +1,7 @@
 //! Where instructions start, and which of them can be probed (`can_probe`, `arch_prepare_kprobe`,
 //! arch/s390/kernel/kprobes.c): the kernel decodes from the symbol that contains an address.
 use super::{Instruction, Opcodes};
-use crate::code::exits::{self, Exits, Target};
+use crate::code::exits::{self, Exits, Jumps, Target};
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::load::elf::Elf;
@@ -87,7 +87,7 @@ pub fn decode(
 fn exits_of(object: &Elf<'_>, section: &CodeSection<'_>, code: Range<u32>, exits: &Exits<'_, '_>) -> u16 {
     /// A relocation applies to the four bytes after the opcode; the value stored there counts from the opcode.
     const OPERAND: u32 = 2;
-    let relocations = object.relocations(section.index).ok().flatten().unwrap_or_default();
+    let jumps = Jumps::new(object, section.index);
     let within = (code.start - section.pcs.start) as usize..(code.end - section.pcs.start) as usize;
     let mut flags = 0;
     for (offset, instruction, _) in instructions(section.bytes.get(within).unwrap_or_default(), None) {
@@ -96,16 +96,12 @@ fn exits_of(object: &Elf<'_>, section: &CodeSection<'_>, code: Range<u32>, exits
             flags |= SymbolRecord::RETURNS;
         }
         let Some(target) = instruction.jumps_to(pc) else { continue };
-        let operand = u64::from(pc - section.pcs.start + OPERAND);
-        let at = relocations.partition_point(|r| r.r_offset.get(object.order) < operand);
-        let relocation = relocations.get(at).filter(|r| r.r_offset.get(object.order) == operand);
-        let target = match relocation.filter(|_| object.is_relocatable) {
-            Some(r) => {
-                let addend = r.r_addend.get(object.order).wrapping_sub(OPERAND.into());
-                Target::Symbol((r.r_info.get(object.order) >> 32) as usize, addend)
+        let target = match jumps.target(pc - section.pcs.start + OPERAND, target, &code) {
+            Some(Target::Symbol(symbol, addend)) => {
+                Target::Symbol(symbol, addend.wrapping_sub(OPERAND.into()))
             }
-            None if code.contains(&target) => continue,
-            None => Target::Pc(target),
+            Some(target) => target,
+            None => continue,
         };
         flags |= exits.kind(target, code.start);
     }

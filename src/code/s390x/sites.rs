@@ -1,7 +1,7 @@
 //! Places that the running s390x kernel rewrites or reserves, from its tables.
 use super::Instruction;
 use super::alternatives::Alternative;
-use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
+use crate::code::sites::{ALTERNATIVES, Entries, Entry, Reader, bugs, for_shapes, jump_labels, site, tables};
 use crate::code::table::TableName;
 use crate::code::{Object, SiteFacts};
 use crate::error::Result;
@@ -19,18 +19,8 @@ tables! {
 
 /// All tables except that of alternatives.
 pub const READERS: [Reader; 7] = [
-    Reader {
-        of: CodeTable::JumpLabels,
-        table: JUMP_LABELS,
-        entries: Entries::Struct("jump_entry", &["code"]),
-        read: jump_label,
-    },
-    Reader {
-        of: CodeTable::Bugs,
-        table: BUGS,
-        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
-        read: bug,
-    },
+    jump_labels(jump_label),
+    bugs(bug),
     thunks(INDIRECT),
     thunks(RETURNS),
     thunks(INDIRECT_CALLS),

@@ -31,7 +31,7 @@ use probeidx_format::{View, machine};
 use reason::Reason;
 use sweep::{Sweep, Swept};
 use unknown::Unknown;
-pub use verdicts::{PassedOver, Verdict, Verdicts};
+pub use verdicts::{Verdict, Verdicts};
 
 /// Judges addresses by what the index has of the kernel.
 #[derive(Clone, Copy)]
@@ -118,7 +118,9 @@ impl<'a, 'l> Judge<'a, 'l> {
     ) -> (Verdicts, bool) {
         match self.running_in(object, pc, section, held) {
             Ok(held) => (self.verdicts_in(object, pc, is_inline, held), true),
-            Err(reason) => (Verdicts::unmoved(ByMechanism::new(false, |_| Verdict::No(reason))), false),
+            Err(reason) => {
+                (Verdicts { by: ByMechanism::new(false, |_| Verdict::No(reason)), shift: 0 }, false)
+            }
         }
     }
 
@@ -151,11 +153,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             Mechanism::Trampoline => trampoline,
             _ => kprobe,
         });
-        let passed_over = match self.view.machine() {
-            machine::PPC64 => PassedOver::GlobalEntry,
-            _ => PassedOver::Endbr64,
-        };
-        Verdicts { by, shift: self.shift(held), passed_over }
+        Verdicts { by, shift: self.shift(held) }
     }
 
     /// The verdict of `register_kprobe` on an address. Cost: a few binary searches.
@@ -185,7 +183,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             .or(|| uprobe)
             .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
         let is_return = |mechanism| mechanism == Mechanism::Uretprobe;
-        Verdicts::unmoved(ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }))
+        Verdicts { by: ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }), shift: 0 }
     }
 
     /// Why uprobes refuse an address. Code outside of symbols was not decoded, so that instructions may start anywhere.

@@ -69,26 +69,9 @@ pub struct Verdicts {
     pub(super) by: ByMechanism<Verdict>,
     /// How many bytes after the address the kernel puts the probe; mostly 0.
     pub shift: u32,
-    /// What lies in between.
-    pub passed_over: PassedOver,
-}
-
-/// What a probe passes over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PassedOver {
-    /// `endbr64` (`arch_adjust_kprobe_addr`, arch/x86/kernel/kprobes/core.c, 5.18).
-    #[default]
-    Endbr64,
-    /// What only some calls of a function pass, and what precedes its ftrace site (`kprobe_lookup_name`,
-    /// arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
-    GlobalEntry,
 }
 
 impl Verdicts {
-    /// Those of a probe that stays where it is put.
-    pub(super) fn unmoved(by: ByMechanism<Verdict>) -> Self {
-        Self { by, shift: 0, passed_over: PassedOver::default() }
-    }
     /// The verdict of a mechanism; `None` if it does not reach the object.
     pub fn of(&self, mechanism: Mechanism) -> Option<Verdict> {
         self.by.get(mechanism)
