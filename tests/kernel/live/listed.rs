@@ -121,7 +121,6 @@ pub fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
     let places =
         printed.lines().map(|l| serde_json::from_str::<Value>(l).unwrap_or_else(|e| panic!("{l}: {e}")));
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let number = |value: &Value| u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok();
     let address = |place: &Value| {
         let address = number(&place["lands"]).or_else(|| number(&place["address"]))?;
         Some(match text(&place["module"]) {
@@ -135,6 +134,11 @@ pub fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
         Some(format!("{module}{}+{}", text(&anchor["symbol"])?, anchor["offset"].as_u64()?))
     };
     places.filter_map(|p| Some((anchor(&p)?, address(&p)?))).collect()
+}
+
+/// A number of the JSON that is written in hexadecimal.
+pub fn number(value: &Value) -> Option<u64> {
+    u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
 pub fn run(kernel: &Kernel, arguments: &[&str]) -> String {
