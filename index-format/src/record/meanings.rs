@@ -144,8 +144,10 @@ impl SymbolRecord {
     pub const ENTRY: u16 = 0x800;
     /// It starts with `endbr64`.
     pub const ENDBR: u16 = 1 << 12;
-    /// ppc64le: it has a local entry, eight bytes behind the global one. No function has this and an `endbr64`.
+    /// ppc64le: it has a local entry, [`Self::LOCAL_ENTRY`] bytes behind the global one. No function has this and an `endbr64`.
     pub const TWO_ENTRIES: u16 = Self::ENDBR;
+    /// How far the local entry of ppc64le is behind the global one (ELF ABI v2, 2.3.2.1: what a kernel's code has).
+    pub const LOCAL_ENTRY: u32 = 8;
     /// Some of its exits are returns.
     pub const RETURNS: u16 = 1 << 13;
     /// Some of its exits are jumps to other functions.

@@ -1,9 +1,9 @@
 //! Addresses as the running kernel names them, and anchors that denote exactly one address.
 use super::functions::{self, kernel};
 use crate::symbol_name::{is_area_mark, is_prefix};
-use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, StrId, SymbolId};
 use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
+use probeidx_format::{View, machine};
 
 /// A symbol that holds an address, and the offset of the address in it.
 #[derive(Clone, Copy, Debug)]
@@ -343,11 +343,37 @@ pub(crate) fn anchor_behind(
     let symbols = view.symbols.part(view.symbols_of(object));
     // Init code has symbols only while the module loads; a definition made before that finds them.
     let while_loading = view.string(section.name).starts_with(b".init");
-    let usable = |s: &SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
+    let usable = |s: &SymbolRecord| {
+        s.is_function()
+            && is_unique_in(view, object, s.name, while_loading)
+            && !is_taken_for_the_next(view, object, *s)
+    };
     let closest = symbols.up_to(after).iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
     let pc_of_closest = symbols.at(closest).pc;
     let first = symbols.up_to(closest).partition_point(|s| s.pc < pc_of_closest);
     symbols.part(first..closest + 1).iter().position(|s| usable(&s)).map(|into| first + into)
+}
+
+/// Where ftrace patches a function of ppc64le, in bytes from its start; `flags` are those of vmlinux.
+pub(crate) fn ftrace_site(flags: u32, symbol: SymbolRecord) -> Option<u32> {
+    let entry = if symbol.has(SymbolRecord::TWO_ENTRIES) { SymbolRecord::LOCAL_ENTRY } else { 0 };
+    let behind = if flags & ObjectRecord::SITES_BEHIND_ENTRIES != 0 { 4 } else { 0 };
+    symbol.has(SymbolRecord::FTRACE_ENTRY).then_some(entry + behind)
+}
+
+/// Whether a probe at the name of a symbol may land at the function behind it: ppc64le looks for a site of ftrace up to 16
+/// bytes from there, and takes any. (`kprobe_lookup_name`, arch/powerpc/kernel/kprobes.c, 6.1 to 7.2)
+pub(crate) fn is_taken_for_the_next(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> bool {
+    const FAR: u32 = 16;
+    let flags = || kernel(view).and_then(|k| view.objects.get(k.index())).map_or(0, |k| k.flags.get());
+    if view.machine() != machine::PPC64 || flags() & ObjectRecord::PROBES_FTRACE_SITES == 0 {
+        return false;
+    }
+    let end = symbol.pc.get().saturating_add(FAR);
+    let symbols = view.symbols.part(view.symbols_of(object));
+    let behind = symbols.from(symbols.partition_point(|s| s.pc <= symbol.pc));
+    let site = |s: SymbolRecord| s.pc.get().checked_add(ftrace_site(flags(), s)?);
+    behind.iter().take_while(|s| s.pc.get() <= end).filter_map(site).any(|site| site <= end)
 }
 
 /// Whether a name is unique in an object: among the kept symbols or, while it loads, among all.

@@ -157,6 +157,25 @@ fn probes_go_where_calls_lead() {
     }
 }
 
+/// A probe at the name of a short function may land at the next one, so that its anchor is another name.
+#[test]
+fn a_name_that_may_lead_to_the_next_function_is_no_anchor() {
+    for Style { flags, site } in STYLES {
+        let Some(kernel) = kernel(flags) else { return };
+        let anchor = |function| kernel.json(&["resolve", function])[0]["anchor"].clone();
+        let (short, next) = (anchor("module_short"), anchor("module_traced"));
+        let is_near = site == 0;
+        assert_eq!(text(&short, "symbol"), if is_near { "module_twice" } else { "module_short" }, "{short}");
+        assert_eq!(short["offset"] == 0, !is_near, "{short}");
+        assert_eq!(text(&next, "symbol"), "module_traced", "{next}");
+
+        let script = kernel.tree.file("short.bt", b"kprobe:module_short { }\n");
+        let checked = kernel.run(&["check", script.to_str().unwrap()]);
+        let told = "a probe by this name may land at the function behind it";
+        assert_eq!(checked.out.contains(told), is_near, "{checked:?}");
+    }
+}
+
 /// The debug information has one that starts with no-ops begin behind them.
 #[test]
 fn functions_begin_where_their_symbols_are() {

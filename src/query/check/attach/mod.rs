@@ -79,6 +79,7 @@ impl<'a> Attacher<'a> {
             findings.push(refusal(name, "a kprobe", reason, errno::kprobe(reason)));
         }
         if offset == 0 {
+            findings.extend(named.taken_for_the_next());
             findings.extend(named.partial());
         }
         findings.extend(named.module());

@@ -51,12 +51,26 @@ impl<'t, 'a, 'n> Named<'t, 'a, 'n> {
         };
         let found =
             Finding::new(State::Ambiguous, self.text(), format!("{count} functions have the name: {end}"));
-        // A neighbour with a name of its own, and an offset, denotes one of them.
+        found.instead(self.anchors()).errno(errno)
+    }
+
+    /// The kernel may put a probe by this name at the function behind it.
+    pub fn taken_for_the_next(&self) -> Option<Finding> {
+        let (object, symbol) = *self.symbols.first()?;
+        let reason = "a probe by this name may land at the function behind it";
+        symbols::is_taken_for_the_next(self.view, object, symbol)
+            .then(|| Finding::new(State::Ambiguous, self.text(), reason).instead(self.anchors()))
+    }
+
+    /// Anchors that denote one of the functions each, up to four: a neighbour with a name of its own, and an offset.
+    fn anchors(&self) -> Vec<String> {
         let anchors = self.symbols.iter().filter_map(|(object, symbol)| {
-            let anchor = symbols::anchor(self.view, *object, symbol.pc.get())?;
+            let pc = symbol.pc.get();
+            let shift = self.attacher.judge.verdicts(*object, pc, false).shift;
+            let anchor = symbols::anchor(self.view, *object, pc.saturating_add(shift))?;
             anchor.is_definable().then(|| anchor.to_string())
         });
-        found.instead(anchors.take(4)).errno(errno)
+        anchors.take(4).collect()
     }
 
     /// Of which module it is, and which modules it collides with.
