@@ -33,15 +33,14 @@ fn main() {
         }
     }
     if is_ordered() {
-        let folder = variable("CARGO_MANIFEST_DIR");
-        for argument in [&format!("--symbol-ordering-file={folder}/{ORDER}"), "--no-warn-symbol-ordering"] {
+        for argument in order(Path::new(&variable("OUT_DIR"))).iter().flatten() {
             println!("cargo::rustc-link-arg-bins=-Wl,{argument}");
         }
     }
 }
 
-/// The functions that short questions call, one a line below the rustc that named them: `scripts/link-order`. Side by
-/// side they fill 8 windows of 64 KiB, in which the kernel maps a file, instead of 58.
+/// The functions that short questions call, one a line below the rustc that named them: `scripts/link-order`; `17h*` at the
+/// end of a name stands for any hash. Side by side they fill 8 windows of 64 KiB, in which the kernel maps a file, instead of 58.
 const ORDER: &str = "link/order";
 
 /// Whether the names are those of this rustc, and it links by lld as it does unless told otherwise.
@@ -55,6 +54,26 @@ fn is_ordered() -> bool {
         of.lines().next().and_then(|line| line.strip_prefix("# ")).is_some_and(|of| said.starts_with(of));
     let is_lld = variable("TARGET") == "x86_64-unknown-linux-gnu" && env::var_os("RUSTC_LINKER").is_none();
     is_of && is_lld && !variable("CARGO_ENCODED_RUSTFLAGS").contains("link")
+}
+
+/// What tells the linker the order. A function of Rust has a section of its own, and the hash at the end of its name is another
+/// one with each change of a dependency: the script has a pattern for it. What C has is known by its symbol.
+fn order(out: &Path) -> Option<[String; 3]> {
+    let order = fs::read_to_string(ORDER).ok()?;
+    let (rust, c): (Vec<&str>, Vec<&str>) = order
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .partition(|name| name.starts_with("_ZN") || name.starts_with("_R"));
+    let sections: String = rust.iter().map(|name| format!("*(.text.{name})\n")).collect();
+    let (script, symbols) = (out.join("order.lds"), out.join("order"));
+    fs::write(&script, format!("SECTIONS {{ .text.short : {{\n{sections}}} }}\nINSERT BEFORE .text;\n"))
+        .ok()?;
+    fs::write(&symbols, c.join("\n")).ok()?;
+    Some([
+        format!("-T,{}", script.display()),
+        format!("--symbol-ordering-file={}", symbols.display()),
+        "--no-warn-symbol-ordering".to_owned(),
+    ])
 }
 
 /// Makes a folder of linker scripts that name static libraries; `None` if one of them is not there.

@@ -97,7 +97,8 @@ impl Trial {
             "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
             // Nothing there ever runs, or there is no return to be seen.
             "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
-            "init-text" if is_accepted && self.stays => Outcome::Stricter,
+            // Wherever its name leads.
+            "init-text" if answer.landed.is_some() && self.stays => Outcome::Stricter,
             "no-ftrace-site" if is_accepted && self.mechanism == "fentry" && self.has_foreign_site => {
                 Outcome::Stricter
             }
