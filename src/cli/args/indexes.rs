@@ -11,7 +11,7 @@ use std::path::PathBuf;
                         probeidx build --sysroot /mnt\n  \
                         probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
 pub struct Build {
-    /// Folders, debug files (plain or .gz .xz .zst), packages (.deb .rpm, read without unpacking them to disk), or releases to find where distributions install them
+    /// Folders, debug files (plain or .gz .xz .zst), packages (.deb .rpm, read without unpacking them to disk; those in a folder that has no other files of kernels), or releases to find where distributions install them
     /// [default: the running kernel; with --sysroot every kernel there]
     #[arg(value_name = "PATH|RELEASE")]
     pub paths: Vec<PathBuf>,

@@ -71,6 +71,10 @@ impl Wanted {
         let has_file = self.there().any(|path| path.is_file());
         paths.extend(self.own_btf().filter(|_| !has_file));
         let mut found = discover::discover(&paths, &self.options)?;
+        // A folder of packages, as they were fetched.
+        if found.kernels.is_empty() && self.packages().next().is_some() {
+            found = discover::discover(&self.packages().collect::<Vec<_>>(), &self.options)?;
+        }
         // The files present may all be of another build.
         let is_whole = |found: &Discovery| found.kernels.iter().any(|kernel| kernel.vmlinux.is_some());
         if let Some(own) = self.own_btf().filter(|_| has_file && !is_whole(&found)) {
@@ -109,15 +113,10 @@ impl Wanted {
             ([], releases) => format!("no debug information of kernel {}", releases.join(", ")),
             (paths, _) => {
                 let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-                format!("no kernel with debug information under {}", paths.join(", "))
+                let in_packages = if self.packages().next().is_some() { ", nor in its packages" } else { "" };
+                format!("no kernel with debug information under {}{in_packages}", paths.join(", "))
             }
         };
-        if let Some(package) = self.paths.iter().find_map(|path| discover::packages_below(path).pop()) {
-            let folder = package.parent().unwrap_or(&package).display();
-            let kind = package.extension().unwrap_or_default().display();
-            let hint = format!("its packages are read if they are named: probeidx build {folder}/*.{kind}");
-            return Error::new(ErrorKind::NoDebugInfo, message).hint(hint);
-        }
         let release = self.releases.first().map_or("$(uname -r)", String::as_str);
         let mut hint = install_hint_of(sysroot, release);
         if !self.options.ids {
@@ -130,6 +129,11 @@ impl Wanted {
     #[cfg(feature = "debuginfod")]
     pub fn running(&self) -> Option<&str> {
         self.options.running.as_ref().map(|running| &*running.release)
+    }
+
+    /// The packages in folders that were given.
+    fn packages(&self) -> impl Iterator<Item = PathBuf> {
+        self.paths.iter().flat_map(|path| discover::packages_below(path))
     }
 
     fn there(&self) -> impl Iterator<Item = &PathBuf> {

@@ -85,6 +85,20 @@ fn a_debian_package_answers_as_its_tree() {
     }
 }
 
+/// A folder in which they were fetched is as good as their names; files of kernels beside them are what is meant.
+#[test]
+fn packages_in_a_folder_are_read() {
+    let (m, [debug, shipped]) = kernel();
+    for (name, files) in [("fetched/k-dbg.deb", &debug), ("fetched/below/k.deb", &shipped)] {
+        write(&m, name, &listed(files, XZ));
+    }
+    answers_as_tree(&m, &[m.root.path().join("fetched")]);
+    let vmlinux = m.root.file(&format!("fetched/vmlinux-{RELEASE}"), &debug[1].1);
+    let db = tempfile::tempdir().unwrap();
+    let built = build(db.path(), &[vmlinux.parent().unwrap().to_owned()]).found();
+    assert!(built.starts_with(&format!("{RELEASE}: 1 objects, ")), "{built}");
+}
+
 /// Beside a folder, too, what lies in a package is as it was if the package is.
 #[test]
 fn a_package_beside_a_folder_is_read_once() {
