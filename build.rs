@@ -64,7 +64,9 @@ fn order(out: &Path) -> Option<[String; 3]> {
         .lines()
         .filter(|line| !line.starts_with('#'))
         .partition(|name| name.starts_with("_ZN") || name.starts_with("_R"));
-    let sections: String = rust.iter().map(|name| format!("*(.text.{name})\n")).collect();
+    // What the compiler holds to be called rarely has another section.
+    let sections = rust.iter().map(|name| format!("*(.text.{name} .text.unlikely.{name})\n"));
+    let sections: String = sections.collect();
     let (script, symbols) = (out.join("order.lds"), out.join("order"));
     fs::write(&script, format!("SECTIONS {{ .text.short : {{\n{sections}}} }}\nINSERT BEFORE .text;\n"))
         .ok()?;
