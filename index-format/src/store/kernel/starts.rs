@@ -1,4 +1,6 @@
 //! Where the records of a table start in another space, in the kernel's own numbers: which object a placement belongs to.
+use crate::store::runs::Hint;
+use crate::store::runs::found::Slot;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,6 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Starts {
     all: OnceLock<Box<[u32]>>,
     searches: AtomicU32,
+    /// The numbers from one start to the next, and how many starts are up to there: what is asked next is mostly beside what was
+    /// asked last.
+    last: Slot,
 }
 
 impl Starts {
@@ -16,15 +21,22 @@ impl Starts {
         if let Some(all) = self.all.get() {
             return all.partition_point(|start| *start <= number);
         }
+        let (from, last, length) = self.last.get().parts();
+        if number.wrapping_sub(from) < length {
+            return last as usize;
+        }
         let (mut low, mut high) = (0, count);
+        let (mut from, mut end) = (0, u32::MAX);
         // Most of what is asked for belongs to the first: to vmlinux.
-        if count > 1 {
-            if start(1) <= number { low = 2 } else { high = 1 }
-        }
+        let mut middle = 1.min(high / 2);
         while low < high {
-            let middle = low + (high - low) / 2;
-            if start(middle) <= number { low = middle + 1 } else { high = middle }
+            match start(middle) {
+                start if start <= number => (low, from) = (middle + 1, start),
+                start => (high, end) = (middle, start),
+            }
+            middle = low + (high - low) / 2;
         }
+        self.last.set(Hint::new(from, low, end.saturating_sub(from)));
         // Two threads may count as one.
         let steps = self.searches.load(Ordering::Relaxed).saturating_add(u32::BITS - count.leading_zeros());
         self.searches.store(steps, Ordering::Relaxed);
@@ -55,6 +67,12 @@ mod tests {
         }
         let before = asked.get();
         assert!(before < 300);
+        let next_to = Starts::default();
+        let first = next_to.up_to(100, 350, |at| own[at as usize]);
+        for number in 350..357 {
+            assert_eq!(next_to.up_to(100, number, |_| unreachable!()), first);
+        }
+        assert_eq!(next_to.up_to(100, 349, |at| own[at as usize]) + 1, first);
         assert_eq!((up_to(13), asked.get()), (2, before));
         assert_eq!(Starts::default().up_to(0, 9, |_| unreachable!()), 0);
     }

@@ -22,7 +22,7 @@
 //! exponential Golomb codes of orders 0, 2 and 1 ([`bits`](crate::bits)). A run takes 14 bits in the mean.
 pub mod back;
 pub(in crate::store) mod flat;
-mod found;
+pub(in crate::store) mod found;
 pub(in crate::store) mod later;
 pub mod levels;
 pub mod shift;
