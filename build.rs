@@ -40,7 +40,7 @@ fn main() {
 }
 
 /// The functions that short questions call, one a line below the rustc that named them: `scripts/link-order`; `17h*` at the
-/// end of a name stands for any hash. Side by side they fill 8 windows of 64 KiB, in which the kernel maps a file, instead of 58.
+/// end of a name stands for any hash. Side by side they fill few of the windows of 64 KiB in which the kernel maps a file.
 const ORDER: &str = "link/order";
 
 /// Whether the names are those of this rustc, and it links by lld as it does unless told otherwise.
