@@ -72,8 +72,12 @@ impl Wanted {
         paths.extend(self.own_btf().filter(|_| !has_file));
         let mut found = discover::discover(&paths, &self.options)?;
         // A folder of packages, as they were fetched.
-        if found.kernels.is_empty() && self.packages().next().is_some() {
-            found = discover::discover(&self.packages().collect::<Vec<_>>(), &self.options)?;
+        if found.kernels.is_empty() {
+            let alone = paths.len();
+            paths.extend(self.packages());
+            if paths.len() > alone {
+                found = discover::discover(&paths, &self.options)?;
+            }
         }
         // The files present may all be of another build.
         let is_whole = |found: &Discovery| found.kernels.iter().any(|kernel| kernel.vmlinux.is_some());

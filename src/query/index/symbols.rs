@@ -354,25 +354,32 @@ pub(crate) fn anchor_behind(
     symbols.part(first..closest + 1).iter().position(|s| usable(&s)).map(|into| first + into)
 }
 
+/// Where the local entry of a function of ppc64le is, in bytes from its start.
+pub(crate) fn local_entry(symbol: SymbolRecord) -> u32 {
+    if symbol.has(SymbolRecord::TWO_ENTRIES) { SymbolRecord::LOCAL_ENTRY } else { 0 }
+}
+
 /// Where ftrace patches a function of ppc64le, in bytes from its start; `flags` are those of vmlinux.
 pub(crate) fn ftrace_site(flags: u32, symbol: SymbolRecord) -> Option<u32> {
-    let entry = if symbol.has(SymbolRecord::TWO_ENTRIES) { SymbolRecord::LOCAL_ENTRY } else { 0 };
     let behind = if flags & ObjectRecord::SITES_BEHIND_ENTRIES != 0 { 4 } else { 0 };
-    symbol.has(SymbolRecord::FTRACE_ENTRY).then_some(entry + behind)
+    symbol.has(SymbolRecord::FTRACE_ENTRY).then_some(local_entry(symbol) + behind)
 }
 
 /// Whether a probe at the name of a symbol may land at the function behind it: ppc64le looks for a site of ftrace up to 16
 /// bytes from there, and takes any. (`kprobe_lookup_name`, arch/powerpc/kernel/kprobes.c, 6.1 to 7.2)
 pub(crate) fn is_taken_for_the_next(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> bool {
     const FAR: u32 = 16;
-    let flags = || kernel(view).and_then(|k| view.objects.get(k.index())).map_or(0, |k| k.flags.get());
-    if view.machine() != machine::PPC64 || flags() & ObjectRecord::PROBES_FTRACE_SITES == 0 {
+    if view.machine() != machine::PPC64 {
+        return false;
+    }
+    let flags = kernel(view).and_then(|k| view.objects.get(k.index())).map_or(0, |k| k.flags.get());
+    if flags & ObjectRecord::PROBES_FTRACE_SITES == 0 {
         return false;
     }
     let end = symbol.pc.get().saturating_add(FAR);
     let symbols = view.symbols.part(view.symbols_of(object));
     let behind = symbols.from(symbols.partition_point(|s| s.pc <= symbol.pc));
-    let site = |s: SymbolRecord| s.pc.get().checked_add(ftrace_site(flags(), s)?);
+    let site = |s: SymbolRecord| s.pc.get().checked_add(ftrace_site(flags, s)?);
     behind.iter().take_while(|s| s.pc.get() <= end).filter_map(site).any(|site| site <= end)
 }
 

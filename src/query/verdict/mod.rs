@@ -459,7 +459,7 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// entry too: see [`ObjectRecord::ENTRIES_END_AT_SITES`] (arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
     fn local_entry_shift(&self, held: Held) -> Option<u32> {
         let has = |flag: u32| self.flags & flag != 0;
-        let entry = if held.record.has(SymbolRecord::TWO_ENTRIES) { SymbolRecord::LOCAL_ENTRY } else { 0 };
+        let entry = symbols::local_entry(held.record);
         let site = symbols::ftrace_site(self.flags, held.record);
         let probes_sites = has(ObjectRecord::PROBES_FTRACE_SITES);
         let end = match site {

@@ -97,8 +97,12 @@ impl Trial {
             "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
             // Nothing there ever runs, or there is no return to be seen.
             "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
-            // Wherever its name leads.
-            "init-text" if answer.landed.is_some() && self.stays => Outcome::Stricter,
+            // Where its name leads: to its site or local entry (`kprobe_lookup_name`).
+            "init-text"
+                if self.stays && answer.landed.as_ref().is_some_and(|l| (0..=16).contains(&l.behind)) =>
+            {
+                Outcome::Stricter
+            }
             "no-ftrace-site" if is_accepted && self.mechanism == "fentry" && self.has_foreign_site => {
                 Outcome::Stricter
             }
