@@ -105,7 +105,8 @@ pub fn symbols<'d>(object: &Elf<'d>, of: ObjectKind<'_>, kept: &Kept) -> Vec<Sym
             flags |= SymbolRecord::EXPORTED;
         }
         let is_kept = match of {
-            ObjectKind::User(_) => is_no_label(name),
+            // Functions of Swift start with `$s`; labels have no type.
+            ObjectKind::User(_) => kind != STT_NOTYPE.0 || is_no_label(name),
             _ => is_kept(name, section.map(|s| s.name), is_module, kept),
         };
         if is_kept {
