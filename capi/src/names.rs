@@ -91,7 +91,7 @@ pub extern "C" fn probeidx_status_name(status: i32) -> Text {
 }
 
 /// The reasons. The number of each is its position, from 1, and never changes; new ones are appended.
-const REASONS: [(Reason, &CStr, &CStr); 30] = [
+const REASONS: [(Reason, &CStr, &CStr); 31] = [
     (Reason::InitText, c"init-text", c"in init code"),
     (Reason::ExitText, c"exit-text", c"in exit code"),
     (Reason::Discarded, c"discarded", c"in discarded code"),
@@ -122,6 +122,11 @@ const REASONS: [(Reason, &CStr, &CStr); 30] = [
     (Reason::StructReturn, c"struct-return", c"returning a struct"),
     (Reason::StructArgument, c"struct-argument", c"with a struct as parameter"),
     (Reason::TooManyArguments, c"too-many-arguments", c"with too many arguments"),
+    (
+        Reason::RuntimeStack,
+        c"runtime-stack",
+        c"in a function whose runtime does not let its return be probed",
+    ),
 ];
 
 /// The number of a verdict: 0 is ok.

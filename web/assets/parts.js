@@ -31,6 +31,7 @@ const REASONS = {
   "not-entry": "no entry or return is here",
   inline: "inlined: no entry or return is here",
   "kretprobe-blacklist": "its return cannot be probed",
+  "runtime-stack": "the program's runtime would end at the replaced return address, or never returns by it",
   "prefix-symbol": "padding before a function",
   "no-symbol": "outside of all symbols",
   "no-trampoline": "this kernel attaches no trampolines",

@@ -5,6 +5,7 @@ pub mod held_places;
 pub mod instructions;
 pub mod kernel_description;
 pub mod kernel_id;
+pub mod language;
 pub mod line_table;
 pub mod provenance;
 pub mod registers;

@@ -10,6 +10,7 @@ pub mod coverage;
 pub mod decided;
 pub mod mechanism;
 pub mod reason;
+mod runtime_stack;
 pub(crate) mod stap_blocklist;
 mod suffix;
 pub mod sweep;
@@ -181,7 +182,10 @@ impl<'a, 'l> Judge<'a, 'l> {
         let is_entry = || starts_symbol() || functions::entry_at(self.view, object, pc).is_some();
         let uretprobe = Verdict::from(is_inline.then_some(Reason::Inline))
             .or(|| uprobe)
-            .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
+            .or(|| (!is_entry()).then_some(Reason::NotEntry).into())
+            .or(|| {
+                runtime_stack::is_of_runtime(self.view, object, pc).then_some(Reason::RuntimeStack).into()
+            });
         let is_return = |mechanism| mechanism == Mechanism::Uretprobe;
         Verdicts { by: ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }), shift: 0 }
     }

@@ -46,6 +46,8 @@ pub enum Reason {
     PrefixSymbol,
     /// A function that returns somewhere else. (`kretprobe_blacklist`)
     KretprobeBlacklist,
+    /// A function of a language whose runtime depends on return addresses, or returns without them: Go, OCaml, Haskell.
+    RuntimeStack,
     /// No symbol holds the address.
     NoSymbol,
     /// The kernel attaches no BPF trampolines: ftrace has no direct calls.
@@ -101,6 +103,7 @@ impl Reason {
             Self::Inline => "inline",
             Self::PrefixSymbol => "prefix-symbol",
             Self::KretprobeBlacklist => "kretprobe-blacklist",
+            Self::RuntimeStack => "runtime-stack",
             Self::NoSymbol => "no-symbol",
             Self::NoTrampoline => "no-trampoline",
             Self::NoBtf => "no-btf",
@@ -139,6 +142,7 @@ impl Reason {
             Self::Inline => "inlined",
             Self::PrefixSymbol => "in a prefix symbol",
             Self::KretprobeBlacklist => "in a function that returns elsewhere",
+            Self::RuntimeStack => "in a function whose runtime does not let its return be probed",
             Self::NoSymbol => "outside of all symbols",
             Self::NoTrampoline => "in a kernel without BPF trampolines",
             Self::NoBtf => "not in BTF",

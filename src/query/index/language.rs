@@ -1,0 +1,27 @@
+//! What the language of a unit tells of its code (DWARF 5, table 7.17).
+use probeidx_format::View;
+use probeidx_format::id::PlaceId;
+
+/// `DW_AT_language` of a unit; 0 if it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Language(u16);
+
+impl Language {
+    const GO: Self = Self(0x16);
+    const HASKELL: Self = Self(0x18);
+    const OCAML: Self = Self(0x1b);
+    const SWIFT: Self = Self(0x1e);
+
+    /// The language of the unit that a placement belongs to. Cost: a binary search.
+    pub fn of_place(view: &View<'_>, place: PlaceId) -> Self {
+        Self(view.units.get(view.unit_of_place(place).index()).map_or(0, |unit| unit.language.get()))
+    }
+    /// Whether its runtime depends on return addresses, or does without: see [`runtime_stack`](crate::query::verdict).
+    pub fn has_own_stack(self) -> bool {
+        [Self::GO, Self::HASKELL, Self::OCAML].contains(&self)
+    }
+    /// Whether its functions get their parameters elsewhere than those of C (Go: `abi-internal.md` in cmd/compile).
+    pub fn has_own_convention(self) -> bool {
+        self.has_own_stack() || self == Self::SWIFT
+    }
+}
