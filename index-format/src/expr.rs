@@ -26,8 +26,9 @@
 //! if it is the first of several. The code of a verbatim byte is by the group of the byte before it (`codes.rs`): 4 bits
 //! on average, so that 14 bytes take 7.
 //!
-//! If the frame base is a register, `DW_OP_fbreg` becomes that register's `DW_OP_breg`; if it is anything else, the
-//! expression is verbatim. In verbatim bytes, offsets into `.debug_info` have no meaning, and addresses are the
+//! If the frame base is a register, `DW_OP_fbreg` becomes that register's `DW_OP_breg`; if it is the CFA, it becomes `DW_OP_call_frame_cfa`,
+//! `DW_OP_consts` and `DW_OP_plus` in verbatim bytes; if it is anything else, the expression is verbatim as it was. In verbatim bytes
+//! conversions to integers are masks or shifts, offsets into `.debug_info` have no meaning, and addresses are the
 //! object's base plus a `Pc`. Operands of fixed size are little-endian for all objects; only the bytes of
 //! `DW_OP_implicit_value` are as in its memory.
 mod write;
@@ -35,7 +36,7 @@ mod write;
 use crate::bits::Bits;
 use crate::codes::{Context, EXPRESSION, OPERAND, REFERENCE, REGISTER, VERBATIM_LENGTH, verbatim};
 use crate::store::moved::Moved;
-use write::put_sleb;
+pub use write::put_sleb;
 pub(crate) use write::{Written, put, put_read};
 
 /// A location expression (DWARF 5, section 2.5).

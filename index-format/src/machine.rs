@@ -44,6 +44,25 @@ pub fn argument_registers(machine: u16) -> &'static [u8] {
     }
 }
 
+/// Whether a function gets its caller's value in a register, and has to leave it there, by DWARF number: it passes nothing, and is the
+/// base of a frame only once the function has set it. `false` if the machine's convention is unknown.
+///
+/// Sources: those of [`argument_registers`]; r6 of s390x is kept too, but passes an argument.
+pub fn is_preserved(machine: u16, register: u8) -> bool {
+    match machine {
+        X86_64 => matches!(register, 3 | 6 | 12..=15),
+        AARCH64 => matches!(register, 19..=29),
+        I386 => matches!(register, 3 | 5..=7),
+        ARM => matches!(register, 4..=11),
+        S390 => matches!(register, 7..=13),
+        PPC64 => matches!(register, 14..=31),
+        RISCV => matches!(register, 8 | 9 | 18..=27),
+        MIPS => matches!(register, 16..=23 | 30),
+        LOONGARCH => matches!(register, 22..=31),
+        _ => false,
+    }
+}
+
 /// The name of a machine as `uname -m` prints it; empty for one that is not known.
 pub fn name(machine: u16) -> &'static str {
     match machine {

@@ -150,7 +150,7 @@ pub fn header_at(
             encoding.address_size = cursor.u8();
             abbrev = cursor.offset(offset_size);
         }
-        _ => return Err(("a unit of an unknown DWARF version", Some(end))),
+        _ => return Err(("a unit of a DWARF version other than 2 to 5: compile with -gdwarf-5", Some(end))),
     }
     let has_signature =
         matches!(unit_type, DW_UT_skeleton | DW_UT_split_compile | DW_UT_type | DW_UT_split_type);

@@ -1,6 +1,7 @@
 //! The locations of a placement's variables.
 use super::abbrev::Slot;
 use super::attrs::{Attrs, block};
+use super::expressions::{is_plain, plain};
 use super::extractor::{Extractor, Source};
 use super::functions::{Fixed, MOST_VARIABLES, UnitFunction, fixed, is_extern};
 use super::header::Fault;
@@ -8,11 +9,8 @@ use super::lists;
 use super::places::Frame;
 use super::read_budget::LIST_ENTRY;
 use super::unit::Unit;
-use gimli::constants::*;
 use object::Endian;
-use object::Endianness;
 use probeidx_format::details::{DetailWriter, Range};
-use std::borrow::Cow;
 use std::rc::Rc;
 
 /// The most variables of placements that may be missing from a function's own entry: each new one is compared with
@@ -163,7 +161,9 @@ fn put_list(
     if list.iter().all(|(_, operations)| is_plain(unit, operations)) {
         return writer.list(index, list);
     }
-    let plain: Vec<_> = list.iter().map(|(range, operations)| (*range, plain(unit, operations))).collect();
+    let base = writer.base();
+    let plain: Vec<_> =
+        list.iter().map(|(range, operations)| (*range, plain(unit, base, operations))).collect();
     let borrowed: Vec<_> = plain.iter().map(|(range, operations)| (*range, &**operations)).collect();
     writer.list(index, &borrowed);
 }
@@ -176,116 +176,9 @@ fn put_everywhere(
 ) {
     match is_plain(unit, operations) {
         true => writer.everywhere(index, operations),
-        false => writer.everywhere(index, &plain(unit, operations)),
-    }
-}
-
-/// Whether an expression certainly needs no conversion.
-fn is_plain(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
-    unit.sections.order == Endianness::Little && !has_index(unit, operations) && !is_reference(operations)
-}
-
-/// Whether an expression only refers to an entry of the debug information.
-fn is_reference(operations: &[u8]) -> bool {
-    operations.first().is_some_and(|op| [DW_OP_implicit_pointer.0, DW_OP_GNU_implicit_pointer.0].contains(op))
-}
-
-/// Converts an expression for the index: numbers become little-endian, address indexes become addresses, because
-/// their table is not kept, and references to entries 0.
-fn plain<'e>(unit: &Unit<'_, impl Endian>, operations: &'e [u8]) -> Cow<'e, [u8]> {
-    let operations = match unit.sections.order {
-        Endianness::Little => operations.into(),
-        Endianness::Big => Cow::Owned(with_little_endian_numbers(unit, operations)),
-    };
-    let mut operations = match has_index(unit, &operations) {
-        true => Cow::Owned(with_addresses(unit, &operations)),
-        false => operations,
-    };
-    if is_reference(&operations) {
-        // The debug information is not kept, and every build has the entry at another offset.
-        let offset = 1..1 + usize::from(unit.header.encoding.offset_size);
-        operations.to_mut().get_mut(offset).into_iter().for_each(|offset| offset.fill(0));
-    }
-    operations
-}
-
-/// Whether an expression may have an indexed address.
-fn has_index(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
-    const INDEXED: [u8; 4] = [DW_OP_addrx.0, DW_OP_constx.0, DW_OP_GNU_addr_index.0, DW_OP_GNU_const_index.0];
-    !unit.sections.addr.is_empty() && operations.iter().any(|op| INDEXED.contains(op))
-}
-
-/// Reverses the bytes of fixed-size operands in a big-endian expression. Unchanged are everything from the first
-/// operation that cannot be decoded, and the bytes of `DW_OP_implicit_value`, which are not a number.
-fn with_little_endian_numbers(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
-    let mut turned = operations.to_vec();
-    let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::BigEndian));
-    let mut decoded = expression.operations(encoding(unit));
-    let mut start = 0;
-    while let Ok(Some(operation)) = decoded.next() {
-        let end = decoded.offset_from(&expression);
-        let number = match (DwOp(operations[start]), operation) {
-            (_, gimli::Operation::TypedLiteral { value, .. }) => end - value.len()..end,
-            (DW_OP_implicit_pointer | DW_OP_GNU_implicit_pointer, _) => {
-                start + 1..start + 1 + usize::from(unit.header.encoding.offset_size)
-            }
-            (
-                DW_OP_addr
-                | DW_OP_const2u
-                | DW_OP_const2s
-                | DW_OP_const4u
-                | DW_OP_const4s
-                | DW_OP_const8u
-                | DW_OP_const8s
-                | DW_OP_bra
-                | DW_OP_skip
-                | DW_OP_call2
-                | DW_OP_call4
-                | DW_OP_call_ref
-                | DW_OP_GNU_parameter_ref,
-                _,
-            ) => start + 1..end,
-            _ => end..end,
-        };
-        if let Some(number) = turned.get_mut(number) {
-            number.reverse();
+        false => {
+            let operations = plain(unit, writer.base(), operations);
+            writer.everywhere(index, &operations);
         }
-        start = end;
-    }
-    turned
-}
-
-/// Replaces address indexes in a little-endian expression by addresses. An expression stays unchanged if it cannot be
-/// decoded, or if its jumps would lead elsewhere.
-fn with_addresses(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
-    let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::LittleEndian));
-    let mut decoded = expression.operations(encoding(unit));
-    let mut plain = vec![];
-    let mut start = 0;
-    while let Ok(Some(operation)) = decoded.next() {
-        let end = decoded.offset_from(&expression);
-        let (op, index) = match operation {
-            gimli::Operation::AddressIndex { index } => (DW_OP_addr, index),
-            gimli::Operation::ConstantIndex { index } => (DW_OP_const8u, index),
-            gimli::Operation::Bra { .. } | gimli::Operation::Skip { .. } => return operations.to_vec(),
-            _ => {
-                plain.extend(&operations[start..end]);
-                start = end;
-                continue;
-            }
-        };
-        plain.push(op.0);
-        plain.extend(unit.indexed_address(index.0 as u64).to_le_bytes());
-        start = end;
-    }
-    if start == operations.len() { plain } else { operations.to_vec() }
-}
-
-fn encoding(unit: &Unit<'_, impl Endian>) -> gimli::Encoding {
-    let encoding = unit.header.encoding;
-    gimli::Encoding {
-        address_size: encoding.address_size,
-        format: if encoding.offset_size == 8 { gimli::Format::Dwarf64 } else { gimli::Format::Dwarf32 },
-        version: encoding.version,
     }
 }

@@ -7,6 +7,7 @@ mod abbrev;
 mod attrs;
 mod calls;
 mod cursor;
+mod expressions;
 mod extractor;
 pub mod facts;
 mod followers;

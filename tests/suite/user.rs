@@ -1,6 +1,7 @@
 //! Programs and shared libraries: what is found of them, by which names, and what is written for uprobes.
 mod compilers;
 mod debug_files;
+mod languages;
 mod uprobes;
 
 use crate::support::fixture::run_all;

@@ -113,6 +113,10 @@ impl<'a> DetailWriter<'a> {
     pub fn entry(&self) -> u32 {
         self.entry
     }
+    /// The frame base of the out-of-line function.
+    pub fn base(&self) -> FrameBase {
+        self.base
+    }
     /// The expected position of the next variable.
     #[inline]
     pub fn due(&self) -> u32 {

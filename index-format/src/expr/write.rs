@@ -228,7 +228,7 @@ fn whole_sleb(bytes: &[u8]) -> Option<i64> {
 }
 
 /// Appends a number as signed LEB128.
-pub(super) fn put_sleb(out: &mut Vec<u8>, mut value: i64) {
+pub fn put_sleb(out: &mut Vec<u8>, mut value: i64) {
     while !(-0x40..0x40).contains(&value) {
         out.push(value as u8 | 0x80);
         value >>= 7;

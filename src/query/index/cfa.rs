@@ -21,6 +21,12 @@ pub fn is_fixed(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
     first.is_some() && rules.all(|rule| rule == first)
 }
 
+/// Whether the function that holds `pc` has a register as the base of its frame somewhere. Cost: as for [`cfa`].
+pub fn has_base(view: &View<'_>, object: ObjectId, pc: u32, register: u8) -> bool {
+    let is_base = |(_, rule): (u32, Option<Rule>)| rule.is_some_and(|rule| rule.register == register);
+    frame(view, object, pc).is_some_and(|frame| view.frame_rows(frame).any(is_base))
+}
+
 /// The addresses in a range from which on another rule holds, ascending. Cost: as for [`cfa`], for each function within.
 pub fn changes(view: &View<'_>, object: ObjectId, range: Range) -> Vec<u32> {
     let frames = view.frames_of(object);

@@ -1,6 +1,7 @@
 //! Where the calling convention puts parameters, so that `$argN` is offered only if it is right.
 use super::stap_visibility::after_fentry;
 use crate::query::index::functions::{self, Placed};
+use crate::query::index::language::Language;
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::types::lookup;
 use probeidx_format::details::Location;
@@ -67,8 +68,8 @@ fn stack_arguments(machine: u16) -> (i64, i64) {
     }
 }
 
-/// The parameters of an out-of-line function, with their positions among its variables. Empty for machines whose
-/// convention is not known. Cost: linear in the function's variables and their locations.
+/// The parameters of an out-of-line function, with their positions among its variables. Empty for machines and languages
+/// whose convention is not known. Cost: linear in the function's variables and their locations.
 pub fn parameters(view: &View<'_>, placed: Placed) -> Vec<(u32, Parameter)> {
     let Some(function) = functions::function(view, placed.record) else { return vec![] };
     let locations: Vec<(u32, Location<'_>)> =
@@ -84,6 +85,9 @@ pub fn parameters_of<'a>(
     variables: impl Iterator<Item = Variable>,
     location: impl Fn(u32) -> Option<Location<'a>>,
 ) -> Vec<(u32, Parameter)> {
+    if Language::of_place(view, placed.id).has_own_convention() {
+        return vec![];
+    }
     let registers = machine::argument_registers(view.machine());
     let pc = placed.record.entry.get();
     let later = after_fentry(view, placed);
@@ -108,7 +112,8 @@ pub fn parameters_of<'a>(
             _ => break,
         };
         let at_entry = |l: Location<'a>| l.at_start(pc).or_else(|| l.at(later?));
-        let proof = match prove(location(position), slot, word, frame_base, at_entry) {
+        let passes = |register| registers.contains(&register);
+        let proof = match prove(location(position), slot, word, frame_base, passes, at_entry) {
             // BTF has no locations, so that a missing one means nothing.
             Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,
@@ -136,11 +141,14 @@ fn prove<'a>(
     slot: Slot,
     word: i64,
     frame_base: i64,
+    passes: impl Fn(u8) -> bool,
     at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
 ) -> Proof {
     let Some(location) = location else { return Proof::Gone };
     let expr = match location {
         Location::None | Location::Constant(_) | Location::Bytes(_) => return Proof::Gone,
+        // Where the function's code puts it does not show where it came from.
+        Location::Everywhere(Expr::BasedOn(base, _)) if !passes(base) => return Proof::Unknown,
         Location::Everywhere(expr) => expr,
         Location::List(_) | Location::Within(..) => match at_entry(location) {
             Some(expr) => expr,

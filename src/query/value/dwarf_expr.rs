@@ -5,36 +5,62 @@ use probeidx_format::ByteOrder;
 
 const DEREF: u8 = 0x06;
 const AND: u8 = 0x1a;
+const MINUS: u8 = 0x1c;
+const MUL: u8 = 0x1e;
+const NEG: u8 = 0x1f;
+const NOT: u8 = 0x20;
+const OR: u8 = 0x21;
+const PLUS: u8 = 0x22;
 const PLUS_UCONST: u8 = 0x23;
 const SHL: u8 = 0x24;
 const SHR: u8 = 0x25;
 const SHRA: u8 = 0x26;
+const XOR: u8 = 0x27;
+const EQ: u8 = 0x29;
+const GE: u8 = 0x2a;
+const GT: u8 = 0x2b;
+const LE: u8 = 0x2c;
+const LT: u8 = 0x2d;
+const NE: u8 = 0x2e;
 const REG0: u8 = 0x50;
 const REG31: u8 = 0x6f;
 const BREG0: u8 = 0x70;
 const BREG31: u8 = 0x8f;
 const PIECE: u8 = 0x93;
 const DEREF_SIZE: u8 = 0x94;
+pub(super) const CALL_FRAME_CFA: u8 = 0x9c;
 const BIT_PIECE: u8 = 0x9d;
 const IMPLICIT_VALUE: u8 = 0x9e;
 const STACK_VALUE: u8 = 0x9f;
+const IMPLICIT_POINTER: u8 = 0xa0;
+const GNU_IMPLICIT_POINTER: u8 = 0xf2;
 const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
 
-/// The plan of a sequence of operations. `is_entry`: the registers hold their values at the function's entry.
-/// `DW_OP_fbreg` has no plan, because the frame base is not known here.
+/// Where operations are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Whether the registers hold their values at the function's entry.
+    pub is_entry: bool,
+    /// The order of the bytes of a value in the object.
+    pub order: ByteOrder,
+    /// The size of an address and of the stack entries.
+    pub word: u8,
+    /// The register and the offset that make the canonical frame address, if known.
+    pub cfa: Option<(u8, i64)>,
+}
+
+/// The plan of a sequence of operations. `DW_OP_fbreg` has no plan: what is left of it in an index is in a frame without a known base.
 ///
-/// Operands are little-endian, as the index stores them; the bytes of a value are in the object's order.
-///
-/// `word` is the size of an address and of the stack entries.
-pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
-    match pieces(operations, is_entry, order, word) {
+/// Operands are little-endian, as the index stores them.
+pub fn run(operations: &[u8], context: Context) -> Result<Plan, Missing> {
+    match pieces(operations, context) {
         Some(pieces) if !pieces.is_empty() => Ok(Plan { pieces, ..Plan::default() }),
-        _ => simple(operations, is_entry, order, word),
+        _ => simple(operations, context),
     }
 }
 
 /// The pieces of a value; `None` if they cannot be decoded.
-fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Option<Vec<Piece>> {
+fn pieces(operations: &[u8], context: Context) -> Option<Vec<Piece>> {
     let (mut found, mut rest) = (vec![], operations);
     let mut first = rest;
     while let Some((&op, after)) = rest.split_first() {
@@ -54,7 +80,7 @@ fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Opti
         };
         let plan = match place {
             [] => Err(Missing::OptimizedOut),
-            place => simple(place, is_entry, order, word),
+            place => simple(place, context),
         };
         found.push(Piece { bits, plan });
         first = rest;
@@ -63,7 +89,8 @@ fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Opti
     (first.is_empty() || found.is_empty()).then_some(found)
 }
 
-fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
+fn simple(operations: &[u8], context: Context) -> Result<Plan, Missing> {
+    let Context { is_entry, order, word, cfa } = context;
     let unsupported = || {
         let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
         Missing::Unsupported(format!("DWARF operations {}", hex.join(" ")))
@@ -73,7 +100,13 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Resu
         [IMPLICIT_VALUE, length @ 1..=8, ref bytes @ ..] if bytes.len() == usize::from(length) => {
             return Ok(Plan::number(vec![Op::Constant(order.number(bytes).ok_or_else(unsupported)? as i64)]));
         }
+        [IMPLICIT_POINTER | GNU_IMPLICIT_POINTER, ..] => {
+            return Err(Missing::Unsupported("a pointer to what is not in memory".to_owned()));
+        }
         _ => {}
+    }
+    if let Some(number) = folded(operations, word) {
+        return Ok(Plan::number(vec![Op::Constant(number)]));
     }
     let mut ops: Vec<Op> = vec![];
     let all = Kept::all(word);
@@ -85,6 +118,11 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Resu
             BREG0..=BREG31 if ops.is_empty() => {
                 ops.push(Op::Register(op - BREG0));
                 add(&mut ops, signed(&mut rest).ok_or_else(unsupported)?);
+            }
+            CALL_FRAME_CFA if ops.is_empty() => {
+                let (register, distance) = cfa.ok_or_else(unknown_frame)?;
+                ops.push(Op::Register(register));
+                add(&mut ops, distance);
             }
             _ if ENTRY_VALUE.contains(&op) && ops.is_empty() && is_entry => {
                 let [1, register @ REG0..=REG31, after @ ..] = rest else { return Err(unsupported()) };
@@ -112,7 +150,11 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Resu
                 let number = constant(op, &mut rest).ok_or_else(unsupported)?;
                 let (&operation, after) = rest.split_first().ok_or_else(unsupported)?;
                 rest = after;
-                kept = kept.after(operation, number).ok_or_else(unsupported)?;
+                match operation {
+                    PLUS if kept == all => add(&mut ops, signed_word(number, word)),
+                    MINUS if kept == all => add(&mut ops, signed_word(number, word).wrapping_neg()),
+                    _ => kept = kept.after(operation, number).ok_or_else(unsupported)?,
+                }
             }
             _ => return Err(unsupported()),
         }
@@ -121,6 +163,67 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Resu
         true => Ok(Plan { in_memory: true, ..Plan::number(ops) }),
         false => Err(unsupported()),
     }
+}
+
+/// Why there is no plan for what is in a frame.
+pub(super) fn unknown_frame() -> Missing {
+    Missing::Unsupported("in the frame, of which nothing is known here".to_owned())
+}
+
+/// The number that operations on numbers alone make, which GCC leaves to the reader: `DW_OP_lit16`, `DW_OP_lit14`, `DW_OP_shl`.
+fn folded(operations: &[u8], word: u8) -> Option<i64> {
+    let [operations @ .., STACK_VALUE] = operations else { return None };
+    let mut stack: Vec<i64> = vec![];
+    let mut rest = operations;
+    while let Some((&op, after)) = rest.split_first() {
+        rest = after;
+        let number = match constant(op, &mut rest) {
+            Some(number) => number as i64,
+            None => {
+                let last = stack.pop()?;
+                match op {
+                    NEG => last.wrapping_neg(),
+                    NOT => !last,
+                    PLUS_UCONST => last.wrapping_add(unsigned(&mut rest)? as i64),
+                    _ => combined(op, stack.pop()?, last, word)?,
+                }
+            }
+        };
+        stack.push(signed_word(number as u64, word));
+    }
+    match stack[..] {
+        [number] => Some(number),
+        _ => None,
+    }
+}
+
+/// What an operation makes of two numbers, the former one first.
+fn combined(op: u8, one: i64, other: i64, word: u8) -> Option<i64> {
+    let whole = u32::from(word) * 8;
+    let by = || u32::try_from(other).ok().filter(|by| *by < whole);
+    Some(match op {
+        AND => one & other,
+        OR => one | other,
+        XOR => one ^ other,
+        PLUS => one.wrapping_add(other),
+        MINUS => one.wrapping_sub(other),
+        MUL => one.wrapping_mul(other),
+        SHL => by().map_or(0, |by| one << by),
+        SHR => by().map_or(0, |by| ((one as u64 & (u64::MAX >> (64 - whole))) >> by) as i64),
+        SHRA => one >> by().unwrap_or(whole - 1),
+        EQ => (one == other).into(),
+        GE => (one >= other).into(),
+        GT => (one > other).into(),
+        LE => (one <= other).into(),
+        LT => (one < other).into(),
+        NE => (one != other).into(),
+        _ => return None,
+    })
+}
+
+/// A number of so many bytes, with its sign.
+fn signed_word(number: u64, word: u8) -> i64 {
+    if word == 4 { i64::from(number as i32) } else { number as i64 }
 }
 
 /// The bits of a number that masks and shifts keep.
@@ -264,8 +367,12 @@ mod tests {
 
     const LITTLE: ByteOrder = ByteOrder::Little;
 
+    fn context(is_entry: bool, order: ByteOrder, word: u8) -> Context {
+        Context { is_entry, order, word, cfa: Some((7, 16)) }
+    }
+
     fn plan(operations: &[u8]) -> Option<(Vec<Op>, bool)> {
-        run(operations, false, LITTLE, 8).ok().map(|p| (p.ops, p.in_memory))
+        run(operations, context(false, LITTLE, 8)).ok().map(|p| (p.ops, p.in_memory))
     }
 
     #[test]
@@ -278,6 +385,35 @@ mod tests {
             plan(&[0x75, 0x08, DEREF, PLUS_UCONST, 0x10]),
             Some((vec![Op::Register(5), Op::Add(8), Op::Read(8), Op::Add(16)], true))
         );
+    }
+
+    #[test]
+    fn a_number_is_a_value_by_itself() {
+        assert_eq!(plan(&[0x32, STACK_VALUE]), Some((vec![Op::Constant(2)], false)));
+        assert_eq!(plan(&[0x09, 0xff, STACK_VALUE]), Some((vec![Op::Constant(-1)], false)));
+        assert_eq!(plan(&[0x32, 0x33, STACK_VALUE]), None);
+        // 16 << 14; ~0; (5 - 7) < 0; 1 << 31 as a signed number of 32 bits.
+        assert_eq!(plan(&[0x40, 0x3e, SHL, STACK_VALUE]), Some((vec![Op::Constant(1 << 18)], false)));
+        assert_eq!(plan(&[0x30, NOT, STACK_VALUE]), Some((vec![Op::Constant(-1)], false)));
+        assert_eq!(plan(&[0x35, 0x37, MINUS, 0x30, LT, STACK_VALUE]), Some((vec![Op::Constant(1)], false)));
+        let narrow = run(&[0x31, 0x4f, SHL, STACK_VALUE], context(false, LITTLE, 4)).unwrap().ops;
+        assert_eq!(narrow, [Op::Constant(i64::from(i32::MIN))]);
+        assert_eq!(plan(&[STACK_VALUE]), None);
+        // A length that rustc knows, beside a pointer.
+        let pieces =
+            run(&[0x55, PIECE, 8, 0x32, STACK_VALUE, PIECE, 8], context(false, LITTLE, 8)).unwrap().pieces;
+        assert_eq!(pieces[1].plan.as_ref().unwrap().ops, [Op::Constant(2)]);
+    }
+
+    #[test]
+    fn the_frame_is_counted_from_its_address() {
+        let read = vec![Op::Register(7), Op::Add(-256), Op::Read(8), Op::Add(16)];
+        let operations = [CALL_FRAME_CFA, 0x11, 0xf0, 0x7d, PLUS, DEREF, PLUS_UCONST, 0x10, STACK_VALUE];
+        assert_eq!(plan(&operations), Some((read, false)));
+        assert_eq!(plan(&[CALL_FRAME_CFA]), Some((vec![Op::Register(7), Op::Add(16)], true)));
+        assert_eq!(plan(&[0x75, 0, 0x38, MINUS]), Some((vec![Op::Register(5), Op::Add(-8)], true)));
+        let unknown = Context { cfa: None, ..context(false, LITTLE, 8) };
+        assert_eq!(run(&[CALL_FRAME_CFA], unknown), Err(unknown_frame()));
     }
 
     #[test]
@@ -296,21 +432,21 @@ mod tests {
         ];
         for (operations, (lowest, width, is_signed)) in cases {
             let whole = [&[0x70, 0], operations, &[STACK_VALUE]].concat();
-            let plan = run(&whole, false, LITTLE, 8).unwrap();
+            let plan = run(&whole, context(false, LITTLE, 8)).unwrap();
             assert_eq!(plan.bits, Some(Bits { lowest, width, is_signed }), "{operations:x?}");
         }
-        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false, LITTLE, 8).unwrap();
+        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], context(false, LITTLE, 8)).unwrap();
         assert_eq!(read.ops, [Op::Register(5), Op::Add(16), Op::Read(4)]);
         assert_eq!(read.bits.map(|b| b.width), Some(32));
         // A mask of all bits loses nothing.
         let all = [&[0x70, 0, 0x0e], &[0xff; 8][..], &[AND, STACK_VALUE]].concat();
-        assert_eq!(run(&all, false, LITTLE, 8).unwrap().bits, None);
+        assert_eq!(run(&all, context(false, LITTLE, 8)).unwrap().bits, None);
     }
 
     #[test]
     fn pieces_are_plans_of_their_own() {
         let pieces = |operations: &[u8]| {
-            let plan = run(operations, true, LITTLE, 8).unwrap();
+            let plan = run(operations, context(true, LITTLE, 8)).unwrap();
             let piece = |p: Piece| (p.bits, p.plan.ok().map(|p| (p.ops, p.in_memory)));
             plan.pieces.into_iter().map(piece).collect::<Vec<_>>()
         };
@@ -357,16 +493,16 @@ mod tests {
             &[0x75, 0, 0x31, AND],
             &[0x75, 0, 0x31, AND, PLUS_UCONST, 1, STACK_VALUE],
             &[0x75, 0, 0x08, 64, SHR, STACK_VALUE],
-            &[0x75, 0, 0x31, 0x1c, STACK_VALUE],
+            &[0x75, 0, 0x31, MUL, STACK_VALUE],
             // Pieces that end early, that start at another bit, or with something after them.
             &[0x55, PIECE],
             &[0x55, BIT_PIECE, 8, 1],
             &[0x55, PIECE, 8, 0x54],
         ];
         for operations in cases {
-            assert!(run(operations, false, LITTLE, 8).is_err(), "{operations:x?}");
+            assert!(run(operations, context(false, LITTLE, 8)).is_err(), "{operations:x?}");
         }
         // After the entry, an entry value is not in a register.
-        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false, LITTLE, 8).is_err());
+        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], context(false, LITTLE, 8)).is_err());
     }
 }

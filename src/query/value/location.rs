@@ -10,10 +10,11 @@ const ROOM: usize = 4;
 
 /// The plan that reads what an expression denotes.
 pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
-    let frame = || {
-        let rule = cfa::cfa(view, at.object, at.pc);
-        rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
-    };
+    let rule = || cfa::cfa(view, at.object, at.pc);
+    let frame = || rule().ok_or_else(dwarf_expr::unknown_frame);
+    // A slot below the stack pointer is not allocated yet: GCC records where a variable is kept, but not from
+    // which address on.
+    let is_below = |register, distance| distance < 0 && Some(register) == stack_pointer(view.machine());
     let sum = |register, distance: i64| {
         let mut ops = Vec::with_capacity(ROOM);
         ops.push(Op::Register(register));
@@ -31,9 +32,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         Expr::Frame(distance) => {
             let (register, cfa) = frame()?;
             let distance = cfa.wrapping_add(distance);
-            // A slot below the stack pointer is not allocated yet: GCC records where a variable is kept, but not from
-            // which address on.
-            if distance < 0 && Some(register) == stack_pointer(view.machine()) {
+            if is_below(register, distance) {
                 return Err(Missing::Elsewhere);
             }
             (sum(register, distance), true)
@@ -49,11 +48,36 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         Expr::Memory(address) => (vec![Op::Address(address)], true),
         Expr::Address(address) => (vec![Op::Address(address)], false),
         Expr::Verbatim(operations) => {
-            let word = view.address_size();
-            return dwarf_expr::run(&operations.to_vec(), at.is_entry, view.order(), word);
+            let operations = operations.to_vec();
+            let is_in_frame = operations.contains(&dwarf_expr::CALL_FRAME_CFA);
+            let context = dwarf_expr::Context {
+                is_entry: at.is_entry,
+                order: view.order(),
+                word: view.address_size(),
+                cfa: if is_in_frame { rule() } else { None },
+            };
+            let plan = dwarf_expr::run(&operations, context)?;
+            let is_above = |plan: &Plan| match plan.ops[..] {
+                [Op::Register(register), Op::Add(distance), ..] => !is_below(register, distance),
+                _ => true,
+            };
+            let is_there = !is_in_frame || plan.parts().all(is_above);
+            return if is_there { Ok(plan) } else { Err(Missing::Elsewhere) };
         }
     };
     Ok(Plan::of(ops, in_memory, None))
+}
+
+/// Whether a register still, or again, has the value of the function's caller: at an entry, and where the frame has another base than
+/// it has elsewhere in the function.
+pub(super) fn is_callers(view: &View<'_>, at: At, register: u8) -> bool {
+    machine::is_preserved(view.machine(), register)
+        && match cfa::cfa(view, at.object, at.pc) {
+            Some((base, _)) => {
+                base != register && (at.is_entry || cfa::has_base(view, at.object, at.pc, register))
+            }
+            None => at.is_entry,
+        }
 }
 
 /// The DWARF number of the stack pointer.

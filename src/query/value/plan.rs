@@ -114,11 +114,11 @@ impl Plan {
                 return Ok(Self::of(vec![Op::Constant(value as i64)], false, type_id));
             }
             // The location means the stack pointer in the body, which differs from that at the entry if the function
-            // moves it.
-            Location::Everywhere(Expr::BasedOn(register, _))
+            // moves it. Nothing is below it yet: a function that calls no other has its slots there.
+            Location::Everywhere(Expr::BasedOn(register, distance))
                 if at.is_entry
                     && Some(register) == location::stack_pointer(view.machine())
-                    && !cfa::is_fixed(view, at.object, at.pc) =>
+                    && (distance < 0 || !cfa::is_fixed(view, at.object, at.pc)) =>
             {
                 return Err(Missing::Elsewhere);
             }
@@ -132,6 +132,12 @@ impl Plan {
             return Err(Missing::OptimizedOut);
         }
         let mut plan = location::operations(view, expr, at)?;
+        // A location of the whole function means the frame that its prologue makes: clang's and others' code that is not optimized.
+        if let Location::Everywhere(_) = location
+            && plan.registers().any(|register| location::is_callers(view, at, register))
+        {
+            return Err(Missing::Elsewhere);
+        }
         if plan.pieces.is_empty() && plan.bits.is_none() {
             return Ok(Self { type_id, ..plan });
         }
@@ -151,6 +157,19 @@ impl Plan {
         });
         let bits = bits.filter(|b| b.lowest > 0 || b.width < of_type);
         Ok(Self { type_id, bits, ..plan })
+    }
+
+    /// Itself, and the plans of its pieces.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Self> {
+        self.pieces.iter().filter_map(|piece| piece.plan.as_ref().ok()).chain([self])
+    }
+
+    /// The registers that it or its pieces start with.
+    fn registers(&self) -> impl Iterator<Item = u8> {
+        self.parts().filter_map(|plan| match plan.ops.first()? {
+            Op::Register(register) => Some(*register),
+            _ => None,
+        })
     }
 
     /// What was passed in a register, read when the function returns.

@@ -238,7 +238,7 @@ impl<'a> Values<'a> {
         let nearest = || match found.location {
             Location::Everywhere(_) if found.is_parameter && view.is_user(place.object) => {
                 let behind = nearest_location::behind_prologue(view, place.object, place.pc, with_line)?;
-                let at = At { object: place.object, pc: behind.pc, is_entry: true };
+                let at = At { object: place.object, pc: behind.pc, is_entry: false };
                 let there = Plan::of_variable(view, found.location, found.type_id, at);
                 (is_entry && there.is_ok()).then_some(behind)
             }

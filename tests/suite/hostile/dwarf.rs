@@ -233,7 +233,7 @@ fn unit_headers_that_lie() {
     let cases: [(&str, &[u8]); 5] = [
         ("a unit is longer than the section", &[0xff, 0xff, 0xff, 0x7f, 4, 0]),
         ("a unit is longer than the section", &[0xff; 20]),
-        ("a unit of an unknown DWARF version", &[3, 0, 0, 0, 99, 0, 0]),
+        ("a unit of a DWARF version other than 2 to 5: compile with -gdwarf-5", &[3, 0, 0, 0, 99, 0, 0]),
         ("the header of a unit is damaged", &[7, 0, 0, 0, 4, 0, 0, 0, 0, 0, 3]),
         ("the header of a unit is damaged", &[2, 0, 0, 0, 4, 0]),
     ];

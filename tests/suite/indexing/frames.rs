@@ -266,10 +266,12 @@ fn what_the_frame_base_is_decides_what_can_be_read() {
     entries.described(common, 0x1000, &[DW_CFA_advance_loc.0 | 2, DW_CFA_def_cfa_offset.0, 24]);
     let moving = [(".debug_frame", &entries.0[..])];
     type Case<'a> = (&'a [u8], &'a [(&'a str, &'a [u8])], &'a str);
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 8] = [
         (&[DW_OP_call_frame_cfa.0], &rules, "p readable +32(%sp)"),
         (&[DW_OP_call_frame_cfa.0], &[], "p unsupported in the frame, of which nothing is known here"),
-        (&[DW_OP_reg6.0], &[], "p readable +24(%bp)"),
+        // At the entry it is still the caller's.
+        (&[DW_OP_reg6.0], &[], "p elsewhere "),
+        (&[DW_OP_reg6.0], &rules, "p elsewhere "),
         (&[DW_OP_breg0.0, 8], &rules, "p unsupported DWARF operations 91 18"),
         (&[DW_OP_reg7.0], &rules, "p readable +24(%sp)"),
         (&[DW_OP_reg7.0], &moving, "p elsewhere "),
@@ -279,6 +281,86 @@ fn what_the_frame_base_is_decides_what_can_be_read() {
         let (index, skipped) = index(&with_parameter(base, &SLOT).module(sections));
         assert_eq!(skipped, [] as [&str; 0]);
         assert_eq!(variables(&index, "framed"), [expected]);
+    }
+}
+
+/// What is more than an offset in the frame: a pointer there that is followed, a piece of a value.
+#[test]
+fn longer_expressions_know_the_frame_too() {
+    let mut entries = Entries::default();
+    let common = entries.common(&DEF_CFA_SP_8);
+    entries.described(common, 0x1000, &[]);
+    let rules = [(".debug_frame", &entries.0[..])];
+    let [fbreg, deref, more, piece] =
+        [DW_OP_fbreg, DW_OP_deref, DW_OP_plus_uconst, DW_OP_piece].map(|op| op.0);
+    let [cfa, reg3, reg6, breg0] = [DW_OP_call_frame_cfa, DW_OP_reg3, DW_OP_reg6, DW_OP_breg0].map(|op| op.0);
+    type Case<'a> = (&'a [u8], &'a [u8], &'a str);
+    let cases: [Case<'_>; 6] = [
+        (&[cfa], &[fbreg, 0x18, deref, more, 8], "p readable +8(+32(%sp))"),
+        (&[cfa], &[cfa], "p readable +8(%sp)"),
+        (&[reg3], &[fbreg, 0x18, deref], "p elsewhere "),
+        (&[reg6], &[fbreg, 0x18, deref], "p elsewhere "),
+        (
+            &[cfa],
+            &[fbreg, 0x18, piece, 4, piece, 4],
+            "p unsupported in pieces: 4 bytes in +32(%sp), 4 bytes optimized out",
+        ),
+        (&[breg0, 8], &[fbreg, 0x18, deref], "p unsupported DWARF operations 91 18 06"),
+    ];
+    for (base, location, expected) in cases {
+        let (found, skipped) = index(&with_parameter(base, location).module(&rules));
+        assert_eq!(skipped, [] as [&str; 0]);
+        assert_eq!(variables(&found, "framed"), [expected], "{location:x?}");
+    }
+    // Behind the entry the register may have its value; and without frame rules no address of the frame is known.
+    let (found, _) = index(&with_parameter(&[reg3], &[fbreg, 0x18, deref]).module(&rules));
+    assert_eq!(variables(&found, "framed+4"), ["p readable +0(+24(%bx))"]);
+    let (found, _) = index(&with_parameter(&[cfa], &[fbreg, 0x18, deref]).module(&[]));
+    assert_eq!(variables(&found, "framed"), ["p unsupported in the frame, of which nothing is known here"]);
+}
+
+/// clang writes them where a value changes its width: a number of so many bits is what is left.
+#[test]
+fn conversions_keep_the_bits_of_an_integer() {
+    // Encoding and size of two types in a row, of a value in `%rdi`.
+    for ([one, other], is) in [
+        ([(DW_ATE_unsigned, 1), (DW_ATE_unsigned, 4)], Some((0, 8, false))),
+        ([(DW_ATE_signed, 4), (DW_ATE_signed, 8)], Some((0, 32, true))),
+        ([(DW_ATE_unsigned, 8), (DW_ATE_signed, 8)], None),
+    ] {
+        let mut raw = Raw::unit(5);
+        let base = raw.code(
+            DW_TAG_base_type,
+            false,
+            &[(DW_AT_encoding, DW_FORM_data1), (DW_AT_byte_size, DW_FORM_data1)],
+        );
+        let function =
+            [(DW_AT_name, DW_FORM_string), (DW_AT_low_pc, DW_FORM_addr), (DW_AT_high_pc, DW_FORM_data4)];
+        let function = raw.code(DW_TAG_subprogram, true, &function);
+        let parameter = [(DW_AT_name, DW_FORM_string), (DW_AT_location, DW_FORM_exprloc)];
+        let parameter = raw.code(DW_TAG_formal_parameter, false, &parameter);
+        let types = [one, other].map(|(encoding, size)| {
+            let at = raw.here();
+            raw.entry(base).u8(encoding.0).u8(size);
+            u8::try_from(at).expect("a short unit")
+        });
+        let location =
+            [DW_OP_breg5.0, 0, DW_OP_convert.0, types[0], DW_OP_convert.0, types[1], DW_OP_stack_value.0];
+        raw.entry(function).string("framed").u64(0x1000).u32(0x100);
+        raw.entry(parameter).string("p").uleb(location.len() as u64).bytes(&location).end();
+        victim(&mut raw);
+        let (found, skipped) = index(&raw.module(&[]));
+        assert_eq!(skipped, [] as [&str; 0]);
+        assert_eq!(variables(&found, "framed"), ["p readable %di"]);
+        let mut bits = vec![];
+        let wanted = spec::parse("framed").unwrap().remove(0);
+        resolve::resolve(&found.view(), &wanted, Wanted::default(), |place, _| {
+            bits.extend(place.values.iter().map(|v| v.plan.as_ref().unwrap().bits));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(bits.len(), 1);
+        assert_eq!(bits[0].map(|b| (b.lowest, b.width, b.is_signed)), is);
     }
 }
 

@@ -2,14 +2,51 @@
 use super::types::number;
 use super::{At, Bytes, Die, Reader, operations};
 use crate::support::facts::{Declared, ObjectFacts};
-use gimli::{AttributeValue, DwAt, RawRngListEntry, Unit, constants::*};
+use gimli::{AttributeValue, DwAt, Operation, RawRngListEntry, Unit, constants::*};
 use std::collections::BTreeSet;
 
-/// The register that is a function's frame base, where it is one.
-fn register_base(die: &Die<'_>) -> Option<u8> {
-    let Some(AttributeValue::Exprloc(base)) = die.attr_value(DW_AT_frame_base) else { return None };
-    let &[op] = base.0.slice() else { return None };
-    op.checked_sub(DW_OP_reg0.0).filter(|register| *register < 32)
+/// What `DW_OP_fbreg` counts from.
+#[derive(Clone, Copy)]
+enum Base {
+    Register(u8),
+    Cfa,
+    Other,
+}
+
+impl Base {
+    fn of(die: &Die<'_>) -> Self {
+        let Some(AttributeValue::Exprloc(base)) = die.attr_value(DW_AT_frame_base) else {
+            return Self::Other;
+        };
+        match base.0.slice() {
+            [op] if DwOp(*op) == DW_OP_call_frame_cfa => Self::Cfa,
+            [op] if (DW_OP_reg0.0..=DW_OP_reg31.0).contains(op) => Self::Register(op - DW_OP_reg0.0),
+            _ => Self::Other,
+        }
+    }
+
+    /// The text of an expression without offsets from it, as an index has them: a lone one from the canonical frame address stays.
+    fn told(self, text: &str) -> String {
+        let offset =
+            |word: &str| word.strip_prefix("FrameOffset { offset: ")?.strip_suffix(" }")?.parse::<i64>().ok();
+        let words: Vec<&str> = text.split("; ").collect();
+        let is_lone = matches!(words[..], [_] | [_, "StackValue"]);
+        let leads_elsewhere = words.iter().any(|word| word.starts_with("Bra") || word.starts_with("Skip"));
+        let told = words.iter().map(|word| match (offset(word), self) {
+            (Some(offset), Self::Register(register)) => format!(
+                "{:?}",
+                Operation::<Bytes<'_>>::RegisterOffset {
+                    register: gimli::Register(register.into()),
+                    offset,
+                    base_type: gimli::UnitOffset(0)
+                }
+            ),
+            (Some(0), Self::Cfa) if !is_lone => "CallFrameCFA".to_owned(),
+            (Some(offset), Self::Cfa) if !is_lone => format!("CallFrameCFA; constant {offset}; Plus"),
+            _ => (*word).to_owned(),
+        });
+        if leads_elsewhere { text.to_owned() } else { told.collect::<Vec<_>>().join("; ") }
+    }
 }
 
 /// Address, file, line.
@@ -78,12 +115,12 @@ impl<'d> Reader<'d, '_> {
         let (entry, ranges) = self.entry_and_ranges(at);
         let entry = entry?;
         let mut text = format!("{} at {entry:#x}{ranges}\n", self.head(at));
-        self.scope(at, 0, register_base(&at.die), &mut text);
+        self.scope(at, 0, Base::of(&at.die), &mut text);
         Some(text)
     }
 
     /// Variables and lexical blocks in order, then the inline instances.
-    fn scope(&self, at: &At<'d, '_>, depth: usize, base: Option<u8>, text: &mut String) {
+    fn scope(&self, at: &At<'d, '_>, depth: usize, base: Base, text: &mut String) {
         let mut inlines = vec![];
         self.items(at, depth + 1, base, text, &mut inlines);
         for inline in inlines {
@@ -102,7 +139,7 @@ impl<'d> Reader<'d, '_> {
         &'a self,
         at: &At<'d, 'a>,
         depth: usize,
-        base: Option<u8>,
+        base: Base,
         text: &mut String,
         inlines: &mut Vec<At<'d, 'a>>,
     ) {
@@ -198,23 +235,15 @@ impl<'d> Reader<'d, '_> {
         format!("{kind} {name}: {spelled} line {line}")
     }
 
-    /// `base` is the register that is the frame base.
-    fn location(&self, at: &At<'d, '_>, base: Option<u8>) -> String {
+    fn location(&self, at: &At<'d, '_>, base: Base) -> String {
         let chain = self.chain(at);
         let told = |at: &&At<'d, '_>| at.die.has_attr(DW_AT_const_value) || at.die.has_attr(DW_AT_location);
         let Some(at) = chain.iter().find(told) else { return "nowhere".to_owned() };
         let unit = at.unit;
         let expression = |bytes: Bytes<'d>| {
             let order = self.d.order;
-            let mut bytes = bytes.slice().to_vec();
-            if let (Some(base), [op, rest @ ..]) = (base, &mut bytes[..])
-                && *op == DW_OP_fbreg.0
-                && let Some(last) = rest.iter().position(|b| *b < 0x80)
-                && (rest.len() == last + 1 || rest[last + 1..] == [DW_OP_stack_value.0])
-            {
-                *op = DW_OP_breg0.0 + base;
-            }
-            operations(&bytes, order, |index| self.d.dwarf.address(unit, index).unwrap())
+            let text = operations(bytes.slice(), order, |index| self.d.dwarf.address(unit, index).unwrap());
+            base.told(&text)
         };
         match at.die.attr_value(DW_AT_const_value) {
             Some(AttributeValue::Block(bytes)) => return format!("= {:02x?}", bytes.slice()),
