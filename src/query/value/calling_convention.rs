@@ -148,7 +148,9 @@ fn prove<'a>(
     let expr = match location {
         Location::None | Location::Constant(_) | Location::Bytes(_) => return Proof::Gone,
         // Where the function's code puts it does not show where it came from.
-        Location::Everywhere(Expr::BasedOn(base, _)) if !passes(base) => return Proof::Unknown,
+        Location::Everywhere(Expr::Register(base) | Expr::BasedOn(base, _)) if !passes(base) => {
+            return Proof::Unknown;
+        }
         Location::Everywhere(expr) => expr,
         Location::List(_) | Location::Within(..) => match at_entry(location) {
             Some(expr) => expr,
