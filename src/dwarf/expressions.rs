@@ -213,7 +213,11 @@ impl Integer {
     fn put(self, word: u8, before: Option<Self>, behind: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let whole = u64::from(word) * 8;
         let Self { bits, is_signed } = self;
-        let has_them = before.is_some_and(|from| from.bits <= bits && (is_signed || !from.is_signed));
+        let has_them = before.is_some_and(|from| match (from.is_signed, is_signed) {
+            (true, false) => false,
+            (false, true) => from.bits < bits,
+            _ => from.bits <= bits,
+        });
         let is_last = before.is_some_and(|from| from.bits <= bits) && behind == [DW_OP_stack_value.0];
         if bits == 0 || bits >= whole || has_them || is_last {
             return Some(());
@@ -227,5 +231,37 @@ impl Integer {
             out.push(DW_OP_and.0);
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_number_has_not_yet_is_made_of_it() {
+        let of = |bits, is_signed| Integer { bits, is_signed };
+        let put = |before, to: Integer, behind: &[u8]| {
+            let mut out = vec![];
+            to.put(8, before, behind, &mut out).map(|()| out)
+        };
+        let low = |mask: u32| Some([&[DW_OP_const4u.0][..], &mask.to_le_bytes(), &[DW_OP_and.0]].concat());
+        let signed =
+            |above| Some(vec![DW_OP_const1u.0, above, DW_OP_shl.0, DW_OP_const1u.0, above, DW_OP_shra.0]);
+        let none = Some(vec![]);
+        assert_eq!(put(None, of(8, false), &[]), low(0xff));
+        assert_eq!(put(None, of(32, true), &[]), signed(32));
+        assert_eq!(put(None, of(64, true), &[]), none);
+        // Wider ones.
+        assert_eq!(put(Some(of(8, false)), of(32, false), &[]), none);
+        assert_eq!(put(Some(of(8, false)), of(32, true), &[]), none);
+        assert_eq!(put(Some(of(8, true)), of(32, true), &[]), none);
+        assert_eq!(put(Some(of(8, true)), of(32, false), &[]), low(0xffff_ffff));
+        assert_eq!(put(Some(of(8, true)), of(32, false), &[DW_OP_stack_value.0]), none);
+        // The sign is read from the same bits, and narrower ones are cut.
+        assert_eq!(put(Some(of(8, false)), of(8, true), &[]), signed(56));
+        assert_eq!(put(Some(of(32, false)), of(16, false), &[DW_OP_stack_value.0]), low(0xffff));
+        // No mask of so many bits is written.
+        assert_eq!(put(None, of(40, false), &[]), None);
     }
 }

@@ -16,7 +16,7 @@ impl Language {
     pub fn of_place(view: &View<'_>, place: PlaceId) -> Self {
         Self(view.units.get(view.unit_of_place(place).index()).map_or(0, |unit| unit.language.get()))
     }
-    /// Whether its runtime depends on return addresses, or does without: see [`runtime_stack`](crate::query::verdict).
+    /// Whether its runtime reads return addresses on its stacks, or returns without them.
     pub fn has_own_stack(self) -> bool {
         [Self::GO, Self::HASKELL, Self::OCAML].contains(&self)
     }

@@ -133,8 +133,8 @@ impl Plan {
         }
         let mut plan = location::operations(view, expr, at)?;
         // A location of the whole function means the registers that its prologue sets: the frame of code that clang or others did not
-        // optimize, and of GCC's that aligns its stack; a parameter's own register, of a few functions of GCC 12 to 16 (`acpi_bus_scan` of
-        // 6.1 to 7.3: `%rbx`, which has the caller's value at the entry).
+        // optimize, and of GCC's that aligns its stack; a parameter's own register, of a few functions (`acpi_bus_scan` of 6.1 and
+        // 6.12: `%rbx`, which has the caller's value at the entry).
         if let Location::Everywhere(_) = location
             && plan.registers().any(|register| location::is_callers(view, at, register))
         {

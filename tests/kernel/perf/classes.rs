@@ -57,7 +57,7 @@ fn is_computed(difference: &Difference<'_>) -> bool {
 }
 
 fn is_not_yet_in_the_frame(difference: &Difference<'_>) -> bool {
-    let is_slot = difference.only_theirs().is_some_and(|t| t.contains("(%sp):"));
+    let is_slot = difference.only_theirs().is_some_and(|t| t.contains("(%sp):") || t.contains("(%bp):"));
     is_slot && difference.parameter.value.state == State::Elsewhere
 }
 

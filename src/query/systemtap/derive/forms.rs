@@ -64,6 +64,9 @@ const OTHERS: [&str; 34] = [
     "timer.profile.tick",
 ];
 
+/// Components of points that SystemTap has for its BPF runtime alone, as 5.6 has them (tapset/bpf, stapprobes(3stap)).
+const OF_BPF: [&str; 2] = ["lsm", "xdp"];
+
 const RANDOM: &str = "timer.jiffies(number)|s(number)|sec(number)|ms(number)|msec(number)|us(number)|usec(number)\
                       |ns(number)|nsec(number).randomize(number)";
 
@@ -197,6 +200,10 @@ fn unknown(components: &[Component]) -> Error {
     for component in components {
         let Some(below) = node.below(component) else {
             let error = Error::new(ErrorKind::Usage, format!("unknown probe point component {component}"));
+            if OF_BPF.contains(&&*component.name) {
+                return error
+                    .hint("only the BPF runtime (stap --runtime=bpf) has it: such scripts are not checked");
+            }
             return match node.near(&component.name) {
                 near if near.is_empty() => error,
                 near => error.hint(format!("did you mean {}?", near.join(", "))),
@@ -279,5 +286,11 @@ mod tests {
         );
         assert!(error("timer.profile").message().ends_with("one of: tick"));
         assert_eq!(error("zzz.y").remedy(), None);
+        for of_bpf in ["lsm.file_open", "xdp(string)", "kernel.lsm(string)"] {
+            assert!(
+                error(of_bpf).remedy().is_some_and(|remedy| remedy.contains("--runtime=bpf")),
+                "{of_bpf}"
+            );
+        }
     }
 }
