@@ -57,12 +57,12 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
                 cfa: if is_in_frame { rule() } else { None },
             };
             let plan = dwarf_expr::run(&operations, context)?;
-            let is_above = |plan: &Plan| match plan.ops[..] {
-                [Op::Register(register), Op::Add(distance), ..] => !is_below(register, distance),
-                _ => true,
+            let is_below = |steps: &[Op]| match *steps {
+                [Op::Register(register), Op::Add(distance), ..] => is_below(register, distance),
+                _ => false,
             };
-            let is_there = !is_in_frame || plan.parts().all(is_above);
-            return if is_there { Ok(plan) } else { Err(Missing::Elsewhere) };
+            let is_gone = is_in_frame && plan.has_steps(&is_below);
+            return if is_gone { Err(Missing::Elsewhere) } else { Ok(plan) };
         }
     };
     Ok(Plan::of(ops, in_memory, None))

@@ -136,7 +136,10 @@ impl Plan {
         // optimize, and of GCC's that aligns its stack; a parameter's own register, of a few functions (`acpi_bus_scan` of 6.1 and
         // 6.12: `%rbx`, which has the caller's value at the entry).
         if let Location::Everywhere(_) = location
-            && plan.registers().any(|register| location::is_callers(view, at, register))
+            && plan.has_steps(&|steps| match steps {
+                [Op::Register(register), ..] => location::is_callers(view, at, *register),
+                _ => false,
+            })
         {
             return Err(Missing::Elsewhere);
         }
@@ -161,17 +164,10 @@ impl Plan {
         Ok(Self { type_id, bits, ..plan })
     }
 
-    /// Itself, and the plans of its pieces.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Self> {
-        self.pieces.iter().filter_map(|piece| piece.plan.as_ref().ok()).chain([self])
-    }
-
-    /// The registers that it or its pieces start with.
-    fn registers(&self) -> impl Iterator<Item = u8> {
-        self.parts().filter_map(|plan| match plan.ops.first()? {
-            Op::Register(register) => Some(*register),
-            _ => None,
-        })
+    /// Whether its steps are such, or those of one of its pieces.
+    pub(super) fn has_steps(&self, are: &dyn Fn(&[Op]) -> bool) -> bool {
+        let of_piece = |piece: &Piece| piece.plan.as_ref().is_ok_and(|plan| are(&plan.ops));
+        are(&self.ops) || self.pieces.iter().any(of_piece)
     }
 
     /// What was passed in a register, read when the function returns.
