@@ -301,7 +301,7 @@ pub fn forget_reference(operations: &mut [u8]) {
 }
 
 /// Whether an operation is `DW_OP_implicit_pointer` or GNU's.
-pub(crate) fn is_implicit_pointer(operation: u8) -> bool {
+pub fn is_implicit_pointer(operation: u8) -> bool {
     matches!(operation, 0xa0 | 0xf2)
 }
 

@@ -5,7 +5,7 @@ use super::unit::Unit;
 use gimli::constants::*;
 use object::Endian;
 use object::Endianness;
-use probeidx_format::expr::{FrameBase, put_sleb};
+use probeidx_format::expr::{FrameBase, is_implicit_pointer, put_sleb};
 use std::borrow::Cow;
 
 /// Whether an expression certainly needs no conversion.
@@ -18,7 +18,7 @@ pub(super) fn is_plain(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool 
 
 /// Whether an expression only refers to an entry of the debug information.
 fn is_reference(operations: &[u8]) -> bool {
-    operations.first().is_some_and(|op| [DW_OP_implicit_pointer.0, DW_OP_GNU_implicit_pointer.0].contains(op))
+    operations.first().is_some_and(|op| is_implicit_pointer(*op))
 }
 
 /// Converts an expression for the index: numbers become little-endian, address indexes become addresses, because

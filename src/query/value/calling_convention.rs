@@ -112,8 +112,7 @@ pub fn parameters_of<'a>(
             _ => break,
         };
         let at_entry = |l: Location<'a>| l.at_start(pc).or_else(|| l.at(later?));
-        let passes = |register| registers.contains(&register);
-        let proof = match prove(location(position), slot, word, frame_base, passes, at_entry) {
+        let proof = match prove(location(position), slot, word, frame_base, registers, at_entry) {
             // BTF has no locations, so that a missing one means nothing.
             Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,
@@ -141,14 +140,14 @@ fn prove<'a>(
     slot: Slot,
     word: i64,
     frame_base: i64,
-    passes: impl Fn(u8) -> bool,
+    registers: &[u8],
     at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
 ) -> Proof {
     let Some(location) = location else { return Proof::Gone };
     let expr = match location {
         Location::None | Location::Constant(_) | Location::Bytes(_) => return Proof::Gone,
         // Where the function's code puts it does not show where it came from.
-        Location::Everywhere(Expr::Register(base) | Expr::BasedOn(base, _)) if !passes(base) => {
+        Location::Everywhere(Expr::Register(base) | Expr::BasedOn(base, _)) if !registers.contains(&base) => {
             return Proof::Unknown;
         }
         Location::Everywhere(expr) => expr,

@@ -2,6 +2,7 @@
 //! (2.6.1.2).
 use super::plan::{Bits, Missing, Op, Piece, Plan};
 use probeidx_format::ByteOrder;
+use probeidx_format::expr::is_implicit_pointer;
 
 const DEREF: u8 = 0x06;
 const AND: u8 = 0x1a;
@@ -28,12 +29,10 @@ const BREG0: u8 = 0x70;
 const BREG31: u8 = 0x8f;
 const PIECE: u8 = 0x93;
 const DEREF_SIZE: u8 = 0x94;
-pub(super) const CALL_FRAME_CFA: u8 = 0x9c;
+const CALL_FRAME_CFA: u8 = 0x9c;
 const BIT_PIECE: u8 = 0x9d;
 const IMPLICIT_VALUE: u8 = 0x9e;
 const STACK_VALUE: u8 = 0x9f;
-const IMPLICIT_POINTER: u8 = 0xa0;
-const GNU_IMPLICIT_POINTER: u8 = 0xf2;
 const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
 
 /// Where operations are run.
@@ -100,7 +99,7 @@ fn simple(operations: &[u8], context: Context) -> Result<Plan, Missing> {
         [IMPLICIT_VALUE, length @ 1..=8, ref bytes @ ..] if bytes.len() == usize::from(length) => {
             return Ok(Plan::number(vec![Op::Constant(order.number(bytes).ok_or_else(unsupported)? as i64)]));
         }
-        [IMPLICIT_POINTER | GNU_IMPLICIT_POINTER, ..] => {
+        [op, ..] if is_implicit_pointer(op) => {
             return Err(Missing::Unsupported("a pointer to what is not in memory".to_owned()));
         }
         _ => {}
@@ -163,6 +162,21 @@ fn simple(operations: &[u8], context: Context) -> Result<Plan, Missing> {
         true => Ok(Plan { in_memory: true, ..Plan::number(ops) }),
         false => Err(unsupported()),
     }
+}
+
+/// Whether some of the operations are `DW_OP_call_frame_cfa`.
+pub(super) fn counts_from_frame(operations: &[u8]) -> bool {
+    let mut rest = operations;
+    while let Some((&op, after)) = rest.split_first() {
+        rest = after;
+        if op == CALL_FRAME_CFA {
+            return true;
+        }
+        if skip_operands(op, &mut rest).is_none() {
+            return false;
+        }
+    }
+    false
 }
 
 /// Why there is no plan for what is in a frame.

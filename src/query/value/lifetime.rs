@@ -149,7 +149,9 @@ impl<'a> Walk<'a> {
         }
         let is_of_frame =
             |expr: &Expr<'_>| matches!(expr, Expr::Frame(_) | Expr::FrameSum(_) | Expr::Verbatim(_));
-        if entries.iter().any(|(_, expr)| expr.as_ref().is_some_and(is_of_frame)) {
+        // What is said of the whole function may count from registers that have their values while the frame is there.
+        let is_of_body = matches!(self.found.location, Location::Everywhere(_));
+        if is_of_body || entries.iter().any(|(_, expr)| expr.as_ref().is_some_and(is_of_frame)) {
             let rules = cfa::changes(self.view, self.object, whole);
             edges.extend(rules.into_iter().map(|pc| (pc, Edge::Moves)));
         }

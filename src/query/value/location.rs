@@ -49,7 +49,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         Expr::Address(address) => (vec![Op::Address(address)], false),
         Expr::Verbatim(operations) => {
             let operations = operations.to_vec();
-            let is_in_frame = operations.contains(&dwarf_expr::CALL_FRAME_CFA);
+            let is_in_frame = dwarf_expr::counts_from_frame(&operations);
             let context = dwarf_expr::Context {
                 is_entry: at.is_entry,
                 order: view.order(),
@@ -68,9 +68,31 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
     Ok(Plan::of(ops, in_memory, None))
 }
 
+/// Whether a location of the whole function means registers that its prologue sets, and that have other values at this address: the
+/// frame of code that clang or others did not optimize, and of GCC's that aligns its stack; a parameter's own register, of a few
+/// functions (`acpi_bus_scan` of 6.1 and 6.12: `%rbx`, which has the caller's value at the entry).
+pub(super) fn is_of_body(view: &View<'_>, expr: Expr<'_>, at: At, plan: &Plan) -> bool {
+    // The canonical frame address is known at each instruction.
+    let is_in_frame = || match expr {
+        Expr::Frame(_) | Expr::FrameSum(_) => true,
+        Expr::Verbatim(operations) => dwarf_expr::counts_from_frame(&operations.to_vec()),
+        _ => false,
+    };
+    // The stack pointer in the body differs from that at the entry if the function moves it. Nothing is below it yet: a function that
+    // calls no other has its slots there.
+    let is_moved = |then: &[Op]| matches!(then, [Op::Add(..0), ..]) || !cfa::is_fixed(view, at.object, at.pc);
+    plan.has_steps(&|steps| match steps {
+        [Op::Register(register), then @ ..] if Some(*register) == stack_pointer(view.machine()) => {
+            at.is_entry && !is_in_frame() && is_moved(then)
+        }
+        [Op::Register(register), ..] => is_callers(view, at, *register),
+        _ => false,
+    })
+}
+
 /// Whether a register still, or again, has the value of the function's caller: at an entry, and where the frame has another base than
 /// it has elsewhere in the function.
-pub(super) fn is_callers(view: &View<'_>, at: At, register: u8) -> bool {
+fn is_callers(view: &View<'_>, at: At, register: u8) -> bool {
     machine::is_preserved(view.machine(), register)
         && match cfa::cfa(view, at.object, at.pc) {
             Some((base, _)) => {

@@ -5,12 +5,10 @@
 use crate::query::value::location;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::index::cfa;
 use crate::query::spec::member_path::Step;
 use crate::query::types::lookup;
 use crate::query::types::member::{self, Move};
 use probeidx_format::details::Location;
-use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
 use probeidx_format::{ByteOrder, View};
@@ -113,15 +111,6 @@ impl Plan {
                 let value = view.order().number(bytes).ok_or_else(too_long)?;
                 return Ok(Self::of(vec![Op::Constant(value as i64)], false, type_id));
             }
-            // The location means the stack pointer in the body, which differs from that at the entry if the function
-            // moves it. Nothing is below it yet: a function that calls no other has its slots there.
-            Location::Everywhere(Expr::BasedOn(register, distance))
-                if at.is_entry
-                    && Some(register) == location::stack_pointer(view.machine())
-                    && (distance < 0 || !cfa::is_fixed(view, at.object, at.pc)) =>
-            {
-                return Err(Missing::Elsewhere);
-            }
             Location::Everywhere(expr) => expr,
             Location::List(_) | Location::Within(..) => location.at_start(at.pc).ok_or(Missing::Elsewhere)?,
         };
@@ -132,14 +121,8 @@ impl Plan {
             return Err(Missing::OptimizedOut);
         }
         let mut plan = location::operations(view, expr, at)?;
-        // A location of the whole function means the registers that its prologue sets: the frame of code that clang or others did not
-        // optimize, and of GCC's that aligns its stack; a parameter's own register, of a few functions (`acpi_bus_scan` of 6.1 and
-        // 6.12: `%rbx`, which has the caller's value at the entry).
-        if let Location::Everywhere(_) = location
-            && plan.has_steps(&|steps| match steps {
-                [Op::Register(register), ..] => location::is_callers(view, at, *register),
-                _ => false,
-            })
+        if let Location::Everywhere(expr) = location
+            && location::is_of_body(view, expr, at, &plan)
         {
             return Err(Missing::Elsewhere);
         }

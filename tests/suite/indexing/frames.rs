@@ -7,7 +7,9 @@ use crate::support::raw::Raw;
 use gimli::DwTag;
 use gimli::constants::*;
 use probeidx::query::index::cfa;
+use probeidx::query::index::functions::entry_at;
 use probeidx::query::resolve::placement::Wanted;
+use probeidx::query::value::lifetime::{Stay, lifetimes};
 use probeidx::query::value::reader::ValueAt;
 use probeidx::query::{resolve, spec};
 use probeidx_format::id::ObjectId;
@@ -254,16 +256,20 @@ fn letters_without_data_need_no_length() {
     }
 }
 
+/// The frame rules of the function with a parameter.
+fn framed(instructions: &[u8]) -> Entries {
+    let mut entries = Entries::default();
+    let common = entries.common(&DEF_CFA_SP_8);
+    entries.described(common, 0x1000, instructions);
+    entries
+}
+
 #[test]
 fn what_the_frame_base_is_decides_what_can_be_read() {
-    let mut entries = Entries::default();
-    let common = entries.common(&DEF_CFA_SP_8);
-    entries.described(common, 0x1000, &[]);
+    let entries = framed(&[]);
     let rules = [(".debug_frame", &entries.0[..])];
-    let mut entries = Entries::default();
-    let common = entries.common(&DEF_CFA_SP_8);
     // 16 bytes are pushed.
-    entries.described(common, 0x1000, &[DW_CFA_advance_loc.0 | 2, DW_CFA_def_cfa_offset.0, 24]);
+    let entries = framed(&[DW_CFA_advance_loc.0 | 2, DW_CFA_def_cfa_offset.0, 24]);
     let moving = [(".debug_frame", &entries.0[..])];
     type Case<'a> = (&'a [u8], &'a [(&'a str, &'a [u8])], &'a str);
     let cases: [Case<'_>; 8] = [
@@ -287,9 +293,7 @@ fn what_the_frame_base_is_decides_what_can_be_read() {
 /// What is more than an offset in the frame: a pointer there that is followed, a piece of a value.
 #[test]
 fn longer_expressions_know_the_frame_too() {
-    let mut entries = Entries::default();
-    let common = entries.common(&DEF_CFA_SP_8);
-    entries.described(common, 0x1000, &[]);
+    let entries = framed(&[]);
     let rules = [(".debug_frame", &entries.0[..])];
     let [fbreg, deref, more, piece] =
         [DW_OP_fbreg, DW_OP_deref, DW_OP_plus_uconst, DW_OP_piece].map(|op| op.0);
@@ -312,11 +316,50 @@ fn longer_expressions_know_the_frame_too() {
         assert_eq!(skipped, [] as [&str; 0]);
         assert_eq!(variables(&found, "framed"), [expected], "{location:x?}");
     }
+    // What the stack pointer leads to in the body is not there before the function moves it, and where it never does nothing is below
+    // it at the entry. An operand may look like an operation: -100 is 9c 7f.
+    let moving = framed(&[DW_CFA_advance_loc.0 | 2, DW_CFA_def_cfa_offset.0, 24]);
+    let moving = [(".debug_frame", &moving.0[..])];
+    for (rules, offset, expected) in [
+        (&rules, &[0x18][..], "p readable +0(+24(%sp))"),
+        (&rules, &[0x9c, 0x7f], "p elsewhere "),
+        (&moving, &[0x18], "p elsewhere "),
+        (&moving, &[0x9c, 0x01], "p elsewhere "),
+    ] {
+        let location = [&[fbreg], offset, &[deref]].concat();
+        let (found, _) = index(&with_parameter(&[DW_OP_reg7.0], &location).module(rules));
+        assert_eq!(variables(&found, "framed"), [expected], "{location:x?}");
+    }
     // Behind the entry the register may have its value; and without frame rules no address of the frame is known.
     let (found, _) = index(&with_parameter(&[reg3], &[fbreg, 0x18, deref]).module(&rules));
     assert_eq!(variables(&found, "framed+4"), ["p readable +0(+24(%bx))"]);
     let (found, _) = index(&with_parameter(&[cfa], &[fbreg, 0x18, deref]).module(&[]));
     assert_eq!(variables(&found, "framed"), ["p unsupported in the frame, of which nothing is known here"]);
+}
+
+/// The frame pointer has its value from the prologue to the epilogue.
+#[test]
+fn a_variable_lives_while_its_frame_is_there() {
+    let [advance, rbp] = [DW_CFA_advance_loc.0, 6];
+    // 4 bytes in, `mov %rsp, %rbp` is done; 40 bytes on, `pop %rbp`.
+    let made = [advance | 2, DW_CFA_def_cfa.0, rbp, 16, advance | 20, DW_CFA_def_cfa.0, 7, 8];
+    let entries = framed(&made);
+    let rules = [(".debug_frame", &entries.0[..])];
+    let (found, skipped) = index(&with_parameter(&[DW_OP_reg6.0], &SLOT).module(&rules));
+    assert_eq!(skipped, [] as [&str; 0]);
+    let view = found.view();
+    let mut lives = vec![];
+    let wanted = spec::parse("framed").unwrap().remove(0);
+    resolve::resolve(&view, &wanted, Wanted::default(), |place, _| {
+        let placed = entry_at(&view, place.object, place.pc).unwrap();
+        for lifetime in lifetimes(&view, place.object, placed) {
+            let stay = |s: &Stay| (s.range.start - place.pc, s.range.end - place.pc, s.text.clone());
+            lives.push(lifetime.stays.iter().map(stay).collect::<Vec<_>>());
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(lives, [[(4, 44, "+24(%bp)".to_owned())]]);
 }
 
 /// clang writes them where a value changes its width: a number of so many bits is what is left.
