@@ -70,7 +70,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
 
 /// Whether a location of the whole function means registers that its prologue sets, and that have other values at this address: the
 /// frame of code that clang or others did not optimize, and of GCC's that aligns its stack; a parameter's own register, of a few
-/// functions (`acpi_bus_scan` of 6.1 and 6.12: `%rbx`, which has the caller's value at the entry).
+/// functions (`dev` of `ata_dev_power_set_standby`, 6.1: `%rbx`, which has the caller's value at the entry; the code reads `%rdi`).
 pub(super) fn is_of_body(view: &View<'_>, expr: Expr<'_>, at: At, plan: &Plan) -> bool {
     // The canonical frame address is known at each instruction.
     let is_in_frame = || match expr {

@@ -19,7 +19,7 @@
 //! | cut to 64 bits | A struct of more than 8 bytes, in two registers or in memory. perf warns and takes its first half for a number: `optval` of `ip_setsockopt`. | we, who ask for a member |
 //! | aggregate as number | A struct or union of up to 8 bytes, as a number: `qid` of `quota_send_warning`. | both: perf's is where we say that it is, and we ask for a member |
 //! | sign of the only member | A struct of one signed number, `pm_message_t`: perf takes structs for unsigned. | we: `state` of `pm_dev_dbg` is an `int` |
-//! | known from later on | Nothing is said of the parameter at the entry. perf takes the next place behind it, whatever has happened by then: `customMem` of `ZSTD_customMalloc` in `%ax`. Or a register that keeps the caller's value is all that is said, for the whole function: `handle` of `acpi_bus_scan` in `%bx`, where `%di` is moved at +11. | we; perf by chance (`flags` of `native_set_fixmap` in `%dx`, as passed) |
+//! | known from later on | Nothing is said of the parameter at the entry. perf takes the next place behind it, whatever has happened by then: `customMem` of `ZSTD_customMalloc` in `%ax`. Or a register that keeps the caller's value is all that is said, for the whole function: `dev` of `ata_dev_power_set_standby` (libata of 6.1) in `%bx`, while the code reads `%rdi`. | we; perf by chance (`flags` of `native_set_fixmap` in `%dx`, as passed) |
 //! | as at the entry | What a register held at the entry (`DW_OP_entry_value`), which perf does not know: `data` of `__irq_get_irqchip_state`, and `lruvec` of `workingset_age_nonresident`, which starts with a loop that changes it. | we: at the entry the register still holds it |
 //! | constant | perf reads no constants. | we |
 mod classes;
