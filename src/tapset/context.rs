@@ -2,7 +2,7 @@
 //!
 //! Scripts are read without any kernel. A [`Context`] knows the `$variables` at the probe point of the handler: an
 //! address of the kernel, a tracepoint, or a timer, which has none.
-use super::ast::{Type, Variable};
+use super::ast::{Step, Type, Variable};
 
 /// The variables at the probe point of a handler.
 pub trait Context {
@@ -18,10 +18,19 @@ pub trait Context {
         false
     }
 
-    /// Whether a variable can be written without guru mode: those of SystemTap can, those of the kernel cannot.
-    fn writable(&self, _: &Variable) -> bool {
-        false
+    /// Why a variable that is there cannot be read, or written: those of the kernel are written in guru mode alone.
+    fn refusal(&self, _: &Variable, access: Access) -> Option<&'static str> {
+        (access.writes && !access.guru).then_some("writing to the kernel needs guru mode (stap -g)")
     }
+}
+
+/// How a variable is used.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Whether it is assigned to; otherwise it is read.
+    pub writes: bool,
+    /// As with `stap -g`.
+    pub guru: bool,
 }
 
 /// The value of a kernel variable.
@@ -37,6 +46,21 @@ pub struct Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Detail(pub u32);
 
+impl Detail {
+    /// A type that is not in the index, as one of a program: any member is assumed to be there.
+    pub const UNKNOWN: Self = Self(u32::MAX);
+}
+
+impl Value {
+    /// A value of a type that is not in the index: any path is assumed to be right.
+    pub fn of_unknown_type(variable: &Variable) -> Self {
+        match variable.path.last() {
+            Some(Step::Pretty(_)) => Self { kind: Type::String, detail: None },
+            _ => Self { kind: Type::Long, detail: Some(Detail::UNKNOWN) },
+        }
+    }
+}
+
 /// Why a variable does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Absent {
@@ -46,6 +70,8 @@ pub struct Absent {
     pub why: String,
     /// Suggested replacements.
     pub instead: Vec<String>,
+    /// Whether it may exist: the index does not tell.
+    pub is_undecided: bool,
 }
 
 /// A probe point without variables: `begin`, `timer.s(1)`.
@@ -57,7 +83,7 @@ impl Context for Nowhere {
         Err(Absent {
             what: variable.to_string(),
             why: "no variable of the kernel can be read here".to_owned(),
-            instead: vec![],
+            ..<_>::default()
         })
     }
 }

@@ -15,6 +15,7 @@
 //! | [`stored`] | definitions in the form of an index |
 //! | [`name`] | patterns of names |
 //! | [`context`] | the variables at a handler's probe point |
+//! | `regex` | which regular expressions SystemTap compiles |
 //! | [`handler`] | analyses handlers: locals, types, dead code, errors |
 //! | [`target`] | the kernel, architecture and SystemTap that a script is read for |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each pulling from the next |
@@ -37,6 +38,7 @@ pub mod name;
 mod packed;
 pub mod parser;
 mod preprocess;
+mod regex;
 pub mod sources;
 pub mod stored;
 pub mod target;

@@ -108,6 +108,7 @@ fn of_handler(found: &Located, file: &Path) -> Finding {
     let state = match found.trouble {
         Trouble::Variable if found.what.contains("->") => State::Field,
         Trouble::Variable => State::Argument,
+        Trouble::Undecided => State::Undecided,
         _ => State::Loader,
     };
     let severity = if found.trouble.breaks() { Severity::Error } else { Severity::Warning };

@@ -98,7 +98,8 @@ pub(super) struct Deriving<'a> {
 
 impl<'a> Deriving<'a> {
     pub fn new(view: &'a View<'a>, definitions: &'a Definitions<'a>, program: Program<'a>) -> Self {
-        let (deriver, judge) = (Deriver::new(view, definitions), Judge::new(view));
+        let deriver = Deriver::new(view, definitions).guru(program.is_guru());
+        let judge = Judge::new(view);
         Self { view, definitions, deriver, judge, program }
     }
 
@@ -208,6 +209,7 @@ impl Gathered {
                 Some(symbol) => (object, symbol.pc.get(), false),
                 None => return,
             },
+            Place::Address { object, pc } => (object, pc, false),
             Place::Unindexed => return self.unindexed += 1,
             Place::Trace(_) | Place::Nowhere => return,
         };

@@ -6,7 +6,7 @@ use super::{Asked, bcc, bpftrace, check, commands};
 use crate::bcc::{self as tool, Tool};
 use crate::bpftrace::ast::Script;
 use crate::bpftrace::parser;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "cli")]
 use crate::policy::Hook;
 use crate::tapset::Definitions;
@@ -67,7 +67,7 @@ impl Kind {
         match () {
             () if bytes.starts_with(b"\x7fELF") => Self::Bpf,
             () if is_bpftrace(path, bytes) => Self::Bpftrace,
-            () if is_bcc(path, bytes) => Self::Bcc,
+            () if is_python(path, bytes) => Self::Bcc,
             #[cfg(feature = "cli")]
             () if is_policy(path, bytes) => Self::Policy,
             () => Self::SystemTap,
@@ -83,7 +83,7 @@ impl Kind {
         let mut first =
             first.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         match Self::of(nameless, bytes) {
-            Self::SystemTap if is_bcc(Path::new("tool.py"), bytes) => Self::Bcc,
+            Self::SystemTap if imports_bcc(bytes) => Self::Bcc,
             Self::SystemTap
                 if bytes.contains(&b'{')
                     && !is_script(nameless, bytes)
@@ -119,6 +119,10 @@ impl Source {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let script = parser::parse(&text).map_err(|error| error.at(path))?;
                 Content::Bpftrace(Box::new(script), text)
+            }
+            Kind::Bcc if !imports_bcc(&bytes) => {
+                let error = Error::new(ErrorKind::Syntax, "no tool of bcc: it does not import bcc");
+                return Err(error.at(path).hint("check reads no other programs in Python"));
             }
             Kind::Bcc => Content::Bcc(tool::read(&String::from_utf8_lossy(&bytes))),
             #[cfg(feature = "cli")]
@@ -159,13 +163,16 @@ fn is_bpftrace(path: &Path, bytes: &[u8]) -> bool {
     path.extension().is_some_and(|extension| extension == "bt") || is_called
 }
 
-/// Whether a file is a tool of bcc: Python that imports it.
-fn is_bcc(path: &Path, bytes: &[u8]) -> bool {
+/// Whether a file is a program in Python, by its name or its first line.
+fn is_python(path: &Path, bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let has = |text: &[u8], word: &[u8]| memchr::memmem::find(text, word).is_some();
-    let is_python = path.extension().is_some_and(|extension| extension == "py")
-        || (first.starts_with(b"#!") && has(first, b"python"));
-    is_python && (has(bytes, b"from bcc") || has(bytes, b"import bcc"))
+    let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"python").is_some();
+    path.extension().is_some_and(|extension| extension == "py") || is_called
+}
+
+/// Whether a program in Python is a tool of bcc.
+fn imports_bcc(bytes: &[u8]) -> bool {
+    [&b"from bcc"[..], b"import bcc"].iter().any(|import| memchr::memmem::find(bytes, import).is_some())
 }
 
 /// Whether a file is a policy, by its name or its kind.

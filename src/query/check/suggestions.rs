@@ -3,6 +3,7 @@ use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
 use probeidx_format::types::TypeKind;
 
+use crate::error::ErrorKind;
 use crate::nearest;
 use crate::query::systemtap::derive::Failed;
 use crate::query::types::lookup;
@@ -41,7 +42,9 @@ pub(super) fn of_failed(view: &View<'_>, failed: &Failed<'_>) -> (String, Vec<St
     }
     let why = failed.why();
     let mut instead: Vec<_> = why.remedy().map(str::to_owned).into_iter().collect();
-    instead.extend(of_function(view, failed.components));
+    if why.kind() != ErrorKind::Usage {
+        instead.extend(of_function(view, failed.components));
+    }
     (why.message().to_owned(), instead)
 }
 

@@ -21,6 +21,8 @@ pub struct Finding {
 pub enum Trouble {
     /// A kernel variable that does not exist where the handler runs, or lacks a member.
     Variable,
+    /// A kernel variable of which the index does not tell whether it exists where the handler runs.
+    Undecided,
     /// An undefined function.
     Function,
     /// A wrong number of arguments or indexes.
@@ -33,6 +35,8 @@ pub enum Trouble {
     Untyped,
     /// `break` outside of a loop, or an array that changes during iteration.
     Control,
+    /// A regular expression that SystemTap cannot compile.
+    Regex,
     /// A feature that needs guru mode, another runtime or more privileges.
     Privilege,
     /// A name that is read but never assigned: most often a misspelling. The script still runs.
@@ -49,12 +53,14 @@ impl Trouble {
     pub fn name(self) -> &'static str {
         match self {
             Self::Variable => "variable",
+            Self::Undecided => "undecided",
             Self::Function => "function",
             Self::Arity => "arity",
             Self::Name => "name",
             Self::Type => "type",
             Self::Untyped => "untyped",
             Self::Control => "control",
+            Self::Regex => "regex",
             Self::Privilege => "privilege",
             Self::Unassigned => "unassigned",
         }

@@ -1,6 +1,6 @@
 //! Computes constants, and drops the branches that they decide (elaborate.cxx of SystemTap 4.8, `const_folder` and
 //! `dead_control_remover`).
-use super::tree::{Kind, Node, Part, Statement};
+use super::tree::{Kind, Node, Part, Sort, Statement};
 
 /// Computes this node if its operands are constants. Does not descend into the operands.
 pub(super) fn one(node: &mut Node<'_>) {
@@ -113,7 +113,9 @@ fn binary<'a>(operator: &str, [left, right]: &[Node<'a>; 2]) -> Option<Kind<'a>>
             _ => compared(operator, l.cmp(&r))?,
         },
         (Some(l), None) => decided(operator, l).or_else(|| left_alone(operator, l, right))?,
-        (None, Some(r)) if does_nothing(left) => decided(operator, r).or_else(|| right_alone(operator, r))?,
+        (None, Some(r)) if does_nothing(left) => {
+            decided(operator, r).or_else(|| right_alone(operator, left, r))?
+        }
         _ => return None,
     };
     Some(Kind::Number(value))
@@ -135,11 +137,13 @@ fn left_alone(operator: &str, left: i64, right: &Node<'_>) -> Option<i64> {
         ("|" | ">>", -1) => -1,
         _ => return None,
     };
-    does_nothing(right).then_some(value)
+    (is_number(right) && does_nothing(right)).then_some(value)
 }
 
-fn right_alone(operator: &str, right: i64) -> Option<i64> {
+/// The value decided by the right side alone.
+fn right_alone(operator: &str, left: &Node<'_>, right: i64) -> Option<i64> {
     match (operator, right) {
+        _ if !is_number(left) => None,
         ("*" | "&", 0) => Some(0),
         ("%", 1 | -1) => Some(0),
         ("|", -1) => Some(-1),
@@ -151,7 +155,12 @@ fn right_alone(operator: &str, right: i64) -> Option<i64> {
 fn without_empty<'a>(sides: &mut [Node<'a>; 2]) -> Option<Node<'a>> {
     let empty = |side: &Node<'_>| matches!(&side.kind, Kind::Text(text) if text.is_empty());
     let at = sides.iter().position(empty)?;
-    Some(taken(&mut sides[1 - at]))
+    (sides[1 - at].sort == Sort::String).then(|| taken(&mut sides[1 - at]))
+}
+
+/// Whether it is known to be a number: what is dropped before would tell nothing of the variables in it any more.
+fn is_number(node: &Node<'_>) -> bool {
+    node.sort == Sort::Long
 }
 
 fn compared(operator: &str, order: std::cmp::Ordering) -> Option<i64> {

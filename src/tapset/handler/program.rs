@@ -112,6 +112,13 @@ pub(super) struct Handler<'a> {
     pub found: Found<'a>,
 }
 
+impl Program<'_> {
+    /// Whether it is compiled as with `stap -g`.
+    pub fn is_guru(&self) -> bool {
+        self.words.guru
+    }
+}
+
 impl<'a> Words<'a> {
     /// The names of a library, for scripts without guru mode in a kernel module.
     pub fn new(definitions: &'a Definitions<'a>, everywhere: Rc<dyn Context + 'a>) -> Self {

@@ -18,7 +18,7 @@ static INDEX: LazyLock<Indexed> = LazyLock::new(|| {
 });
 
 /// Checks this text, as a file of this name.
-fn check(name: &str, text: &str, options: &[&str]) -> Run {
+pub fn check(name: &str, text: &str, options: &[&str]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(name);
     std::fs::write(&file, text).unwrap();

@@ -4,6 +4,8 @@ pub mod aliases;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod check;
 pub mod handler;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod rules;
 #[cfg(feature = "cli")]
 pub mod stored;
 pub mod tapset;

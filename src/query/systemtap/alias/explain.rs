@@ -142,6 +142,7 @@ impl Explainer<'_, '_> {
                             let symbol = derived.view.symbols.get(symbol.index());
                             symbol.map(|s| judge.kprobe(object, s.pc.get()))
                         }
+                        Place::Address { object, pc } => Some(judge.kprobe(object, pc)),
                         Place::Trace(_) | Place::Nowhere => Some(Verdict::Ok),
                         Place::Unindexed => {
                             unindexed += 1;

@@ -160,7 +160,7 @@ impl Listing {
             Place::Trace(tracepoint) => {
                 variables.each_parameter(tracepoint, |parameter| count(&mut merged.variables, parameter, 1));
             }
-            Place::Symbol { .. } | Place::Nowhere | Place::Unindexed => {}
+            Place::Symbol { .. } | Place::Address { .. } | Place::Nowhere | Place::Unindexed => {}
         }
     }
 

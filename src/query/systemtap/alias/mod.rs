@@ -113,7 +113,7 @@ pub fn resolve(
         let blank = !wanted.arguments.is_empty() || computed.is_empty();
         let place = match derived.place {
             Place::Trace(tracepoint) => traced(view, tracepoint, wanted)?.map(|t| At::Trace(Box::new(t))),
-            Place::Code { .. } | Place::Symbol { .. } => {
+            Place::Code { .. } | Place::Symbol { .. } | Place::Address { .. } => {
                 let placement = match is_plain {
                     true => plain.of(&derived)?,
                     false => Placements::new(view, wanted).of(&derived)?,

@@ -44,10 +44,11 @@ impl<'a, 'w> Placements<'a, 'w> {
                     Some(pc) => describer.statement(object, placed, pc),
                 }
             }
-            Place::Symbol { object, symbol, returns } => {
+            Place::Symbol { object, symbol, returns, .. } => {
                 let describer = if returns { &mut self.at_return } else { &mut self.at_entry };
                 describer.symbol(object, symbol)
             }
+            Place::Address { object, pc } => Ok(self.at_entry.within_symbol(object, pc)),
             Place::Trace(_) | Place::Nowhere | Place::Unindexed => Ok(None),
         }
     }

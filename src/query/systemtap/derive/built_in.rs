@@ -3,7 +3,7 @@ use super::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
 use crate::query::explain::{self, why_not};
-use crate::query::index::functions;
+use crate::query::index::{functions, symbols};
 use crate::query::resolve::tracepoint;
 use crate::query::spec::{self, Filter, Point, Spelled};
 use crate::query::systemtap::listing::Probed;
@@ -11,6 +11,7 @@ use crate::query::systemtap::listing::listed::listed;
 use crate::tapset::ast::{Component, Literal};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
+use probeidx_format::machine;
 
 /// Called with each place, and its point in the canonical spelling.
 type Each<'e> = dyn FnMut(&[u8], Place<'_>) -> Result<()> + 'e;
@@ -29,6 +30,8 @@ pub(super) fn each<'a>(
     let [head, rest @ ..] = components else { return Ok(()) };
     let kind = rest.first().map_or("", |c| &*c.name);
     match (&*head.name, kind) {
+        ("kernel" | "kprobe", "statement") if is_absolute(components) => absolute(view, components, each),
+        ("kernel", "data") => data(view, components, each),
         ("kernel" | "module", "function" | "statement") => code(view, probed, components, each),
         ("kernel", "trace") => trace(view, components, each),
         ("kprobe", _) => kprobe(view, rest, system_map, each),
@@ -89,10 +92,47 @@ fn code<'a>(
             each(&point, Place::Code { object: met.object, seen: *seen, returns })?;
         }
         match met.symbol {
-            Some(symbol) => each(&point, Place::Symbol { object: met.object, symbol, returns }),
+            Some(symbol) => {
+                each(&point, Place::Symbol { object: met.object, symbol, by_name: false, returns })
+            }
             None => Ok(()),
         }
     })
+}
+
+fn is_absolute(components: &[Component]) -> bool {
+    components.last().is_some_and(|last| last.name == "absolute")
+}
+
+/// An address that the kernel is given as it is. SystemTap takes any; the kernel refuses what is no code.
+fn absolute(view: &View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
+    let Some(Literal::Number(address)) = components.get(1).and_then(|c| c.argument.as_ref()) else {
+        return Ok(());
+    };
+    let address = *address as u64;
+    let of_kernel = || {
+        let object = functions::kernel(view)?;
+        let pc = u32::try_from(address.checked_sub(view.objects[object.index()].base.get())?).ok()?;
+        symbols::section(view, object, pc).map(|_| (object, pc))
+    };
+    match of_kernel() {
+        Some((object, pc)) => each(spelled(components).as_bytes(), Place::Address { object, pc }),
+        None => Err(no_match(format!("nothing of vmlinux is at {address:#x}"))),
+    }
+}
+
+/// `kernel.data("NAME")`: a watchpoint on a symbol, which is looked up when the script starts (`hwbkpt_builder::build`,
+/// `_stp_kallsyms_lookup_name`).
+fn data(view: &View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
+    if view.machine() == machine::AARCH64 {
+        return Err(no_match("SystemTap has no probes of data on arm64"));
+    }
+    if let Some(Literal::String(name)) = components.get(1).and_then(|c| c.argument.as_ref())
+        && view.name(name.as_bytes()).is_none_or(|name| view.symbols_named(name).is_empty())
+    {
+        return Err(no_match(format!("no symbol {name}")));
+    }
+    each(spelled(components).as_bytes(), Place::Nowhere)
 }
 
 /// Tracepoints in the kernel and its modules. SystemTap has those declared in the headers of include/trace/events.
@@ -125,7 +165,7 @@ fn kprobe(view: &View<'_>, components: &[Component], system_map: bool, each: &mu
     let place = |object: Option<ObjectId>, name: NameId| {
         let object = object?;
         let symbol = functions(view, object, name).next()?;
-        Some(Place::Symbol { object, symbol, returns })
+        Some(Place::Symbol { object, symbol, by_name: true, returns })
     };
     if let Some(module) = argument("module") {
         let object = functions::module(view, module.as_bytes());

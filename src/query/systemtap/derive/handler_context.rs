@@ -80,7 +80,9 @@ impl Context for HandlerContext<'_> {
             Root::Context(name) => match self.place {
                 Place::Code { object, seen, returns } => self.in_code(asked, object, seen, returns, name),
                 Place::Trace(tracepoint) => self.in_trace(asked, *tracepoint, name),
-                Place::Symbol { .. } => {
+                // SystemTap has names for all variables of a function without any: empty texts (PR15999).
+                Place::Symbol { by_name: false, returns, .. } if is_several(name, returns) => asked.as_text(),
+                Place::Symbol { .. } | Place::Address { .. } => {
                     asked.absent(0, "nothing but registers can be read: no debug information is asked", [])
                 }
                 Place::Nowhere => asked.absent(0, "no variable of the kernel can be read here", []),
@@ -93,6 +95,10 @@ impl Context for HandlerContext<'_> {
 /// The context variables that stand for several variables, as text.
 const ALL: [&str; 3] = ["$$vars", "$$parms", "$$locals"];
 
+fn is_several(name: &str, returns: bool) -> bool {
+    ALL.contains(&name) || (returns && name == "$$return")
+}
+
 impl<'a> HandlerContext<'a> {
     fn in_code(
         &self,
@@ -102,12 +108,15 @@ impl<'a> HandlerContext<'a> {
         returns: bool,
         name: &str,
     ) -> Result<Value, Absent> {
-        if ALL.contains(&name) || (returns && name == "$$return") {
+        if is_several(name, returns) {
             self.at_entry.set(self.at_entry.get() || (returns && name != "$$return"));
             return asked.as_text();
         }
         if returns && name == "$return" {
             let function = functions::function(self.view, seen.placed.record);
+            if asked.is_address() {
+                return asked.absent(0, "a returned value has no address", []);
+            }
             return match function.map(|f| self.view.variables(f).return_type) {
                 Some(Some(type_id)) => asked.reach(Reached::of(type_id)),
                 _ => asked.absent(0, "the function returns nothing", []),
@@ -117,15 +126,21 @@ impl<'a> HandlerContext<'a> {
         let reached = self.local(asked, seen, plain)?;
         let reached = match reached.or_else(|| self.enumerator(plain)) {
             Some(reached) => reached,
-            None if self.has_data(object, plain) => return asked.of_unknown_type(),
             None if !self.reasons => return Err(Absent::default()),
             None => {
                 let known = self.names(seen);
                 let near = nearest::nearest(plain, known.iter().map(String::as_str), NEAR);
                 let function = functions::function(self.view, seen.placed.record);
                 let function = function.map_or(&[][..], |f| self.view.string(f.name));
-                let why = format!("{} has no such variable here", String::from_utf8_lossy(function));
-                return asked.absent(0, why, near.into_iter().map(|n| format!("${n}")));
+                let mut why = format!("{} has no such variable here", String::from_utf8_lossy(function));
+                // Variables of a file are seen where its debug information declares them, which the index does not tell.
+                let is_undecided = self.has_data(object, plain);
+                if is_undecided {
+                    why.push_str(", and whether its file declares the one of the kernel is not known");
+                }
+                let absent: Result<Value, Absent> =
+                    asked.absent(0, why, near.into_iter().map(|n| format!("${n}")));
+                return absent.map_err(|absent| Absent { is_undecided, ..absent });
             }
         };
         let value = asked.reach(reached)?;
@@ -175,6 +190,9 @@ impl<'a> HandlerContext<'a> {
         if let Some(why) = location_support::refusal(view, seen.placed.id, location, pc, later) {
             return asked.absent(0, why, []).map(|_: Value| None);
         }
+        if asked.is_address() && !location_support::is_in_memory(location, pc, later) {
+            return asked.absent(0, "it is not in memory, and has no address", []).map(|_: Value| None);
+        }
         match variables[position as usize].type_id {
             Some(type_id) => Ok(Some(Reached::of(type_id))),
             None => asked.absent(0, "its type is not known", []).map(|_: Value| None),
@@ -214,9 +232,14 @@ impl<'a> HandlerContext<'a> {
 
     /// `@var("name@file", "module")`.
     fn global(&self, asked: Asked<'a, '_>, name: &str, module: Option<&str>) -> Result<Value, Absent> {
+        if module.is_some_and(is_of_programs) {
+            return asked.of_unknown_type();
+        }
         let plain = name.split('@').next().unwrap_or(name);
         let own = match self.place {
-            Place::Code { object, .. } | Place::Symbol { object, .. } => Some(object),
+            Place::Code { object, .. } | Place::Symbol { object, .. } | Place::Address { object, .. } => {
+                Some(object)
+            }
             _ => functions::kernel(self.view),
         };
         let objects = match module.filter(|m| !m.is_empty()) {
@@ -287,6 +310,12 @@ impl<'a> HandlerContext<'a> {
     }
 }
 
+/// Whether a list of modules has nothing but programs (`/bin/cat`) and headers of programs (`<stdio.h>`), which are not in the index.
+fn is_of_programs(modules: &str) -> bool {
+    let mut parts = modules.split(':').filter(|part| !part.is_empty()).peekable();
+    parts.peek().is_some() && parts.all(|part| part.starts_with(['<', '/']))
+}
+
 /// The objects of a list of modules, `kernel:nfs`.
 fn modules(view: &View<'_>, names: &str) -> Vec<ObjectId> {
     let object = |name: &str| match name {
@@ -318,7 +347,17 @@ impl Asked<'_, '_> {
         let mut part = self.variable.clone();
         part.path.truncate(parts);
         part.address_of = false;
-        Err(Absent { what: part.to_string(), why: why.into(), instead: instead.into_iter().collect() })
+        Err(Absent {
+            what: part.to_string(),
+            why: why.into(),
+            instead: instead.into_iter().collect(),
+            is_undecided: false,
+        })
+    }
+
+    /// Whether the address of the variable itself is wanted.
+    fn is_address(self) -> bool {
+        self.variable.address_of && self.variable.path.is_empty()
     }
 
     /// Several variables as text, which has no members.
@@ -334,8 +373,7 @@ impl Asked<'_, '_> {
 
     /// Data whose type is unknown, because the index only has its symbol: any path is assumed to be valid.
     fn of_unknown_type(self) -> Result<Value, Absent> {
-        let is_text = matches!(self.variable.path.last(), Some(Step::Pretty(_)));
-        Ok(Value { kind: if is_text { Type::String } else { Type::Long }, detail: None })
+        Ok(Value::of_unknown_type(self.variable))
     }
 
     /// Follows the path from a value of a known type.
@@ -350,15 +388,21 @@ impl Asked<'_, '_> {
         let Some(of) = of else {
             return self.absent(1, "the type that this value points to is unknown", []);
         };
+        if of == Detail::UNKNOWN {
+            return self.of_unknown_type();
+        }
         match Reached::behind(self.view, of) {
             Some(reached) => self.reach(reached),
             None => self.absent(1, "this value is no pointer", []),
         }
     }
 
-    /// `@cast(value, "type", "module")`: the kernel's type, whatever module is named. If the type has several
+    /// `@cast(value, "type", "module")`: the kernel's type, whatever module of it is named. If the type has several
     /// definitions, the one that has the members.
     fn cast(self, name: &str, module: Option<&str>) -> Result<Value, Absent> {
+        if module.is_some_and(is_of_programs) {
+            return self.of_unknown_type();
+        }
         let found = member_access::named(self.view, name);
         let mut wrong = None;
         for type_id in found {

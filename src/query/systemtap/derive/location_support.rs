@@ -28,6 +28,13 @@ pub(super) fn refusal(
     }
 }
 
+/// Whether a variable is in memory at an address of a placement, or at `later` if nowhere there. Of operations that is assumed.
+pub(super) fn is_in_memory(location: Location<'_>, pc: u32, later: Option<u32>) -> bool {
+    let there = |pc: u32| location.at(pc).filter(|expr| !expr.is_empty());
+    let expr = there(pc).or_else(|| there(later?));
+    matches!(expr, Some(Expr::BasedOn(..) | Expr::Frame(_) | Expr::Memory(_) | Expr::Verbatim(_)))
+}
+
 const ENTRY_VALUE: &str = "it is what a register held at the entry, which SystemTap 4.8 does not read";
 
 fn of_operations(mut rest: &[u8]) -> Option<&'static str> {

@@ -7,10 +7,12 @@
 //! | module | what it is for |
 //! | --- | --- |
 //! | [`forms`] | the built-in points |
+//! | `arguments` | what SystemTap refuses of their arguments |
 //! | `built_in` | resolves those to places |
 //! | [`handler_context`] | what a handler can see at a place |
 //! | `constants` | constants of enumerations, which it sees too |
 //! | `member_access`, `location_support` | which variables SystemTap can read, and which parts of them |
+mod arguments;
 mod built_in;
 mod constants;
 pub mod forms;
@@ -69,8 +71,17 @@ pub enum Place<'q> {
         object: ObjectId,
         /// The symbol whose address it runs at.
         symbol: SymbolId,
+        /// Whether nothing but the symbol is requested.
+        by_name: bool,
         /// Whether it runs when the function returns.
         returns: bool,
+    },
+    /// An address, whatever is there (`kernel.statement(0xADDR).absolute`).
+    Address {
+        /// The object that contains it.
+        object: ObjectId,
+        /// The address.
+        pc: u32,
     },
     /// A tracepoint of the kernel.
     Trace(&'q Tracepoint<'q>),
@@ -157,6 +168,7 @@ pub struct Deriver<'a, 'd> {
     definitions: &'d Definitions<'d>,
     probed: Probed<'a>,
     constants: Arc<Constants>,
+    guru: bool,
 }
 
 impl<'a, 'd> Deriver<'a, 'd> {
@@ -167,7 +179,12 @@ impl<'a, 'd> Deriver<'a, 'd> {
 
     /// Like [`Self::new`]; shares what is found out about constants.
     pub fn sharing(view: &'a View<'a>, definitions: &'d Definitions<'d>, constants: Arc<Constants>) -> Self {
-        Self { view, definitions, probed: Probed::new(view), constants }
+        Self { view, definitions, probed: Probed::new(view), constants, guru: false }
+    }
+
+    /// The same, as with `stap -g`.
+    pub fn guru(self, guru: bool) -> Self {
+        Self { guru, ..self }
     }
 
     /// Like [`derive()`].
@@ -254,7 +271,9 @@ impl<'a, 'd> Deriver<'a, 'd> {
                 })
             };
             let system_map = self.definitions.system_map();
-            let places = built_in::each(self.view, &mut self.probed, components, system_map, &mut derived);
+            let places = arguments::check(components, self.guru).and_then(|()| {
+                built_in::each(self.view, &mut self.probed, components, system_map, &mut derived)
+            });
             if let Err(error) = places {
                 why = Some(error);
             }

@@ -1,7 +1,8 @@
 //! Resolves the names in expressions.
 use super::super::super::Place;
 use super::super::super::ast::{self, Expression, ExpressionKind, Root, Step};
-use super::super::super::context::Absent;
+use super::super::super::context::{Absent, Access};
+use super::super::super::regex;
 use super::super::finding::Trouble;
 use super::super::fold;
 use super::super::program::{MOST, Variable};
@@ -61,7 +62,18 @@ impl<'a> Linker<'_, 'a> {
                 }
                 Kind::Binary { operator, sides: Box::new([left, self.node(right)]) }
             }
-            ExpressionKind::Match { text, .. } => Kind::Match(Box::new(self.node(text))),
+            ExpressionKind::Match { text, regex, .. } => {
+                if let Err(wrong) = regex::check(regex) {
+                    self.program.fault(
+                        place,
+                        Trouble::Regex,
+                        &format!("\"{regex}\""),
+                        wrong.to_string(),
+                        vec![],
+                    );
+                }
+                Kind::Match(Box::new(self.node(text)))
+            }
             ExpressionKind::Ternary { condition, then, otherwise } => {
                 let condition = self.node(condition);
                 if let Some(condition) = fold::number(&condition) {
@@ -107,6 +119,10 @@ impl<'a> Linker<'_, 'a> {
 
     /// The target of an assignment.
     fn written(&mut self, expression: &'a Expression) -> Node<'a> {
+        if self.condition {
+            let (what, why) = (expression.to_string(), "conditions of probe points change no variables");
+            self.program.fault(expression.place, Trouble::Control, &what, why, vec![]);
+        }
         match &expression.kind {
             ExpressionKind::Variable(variable) => self.of_kernel(variable, expression.place, true),
             ExpressionKind::Symbol(_) | ExpressionKind::Index { .. } => self.node(expression),
@@ -234,13 +250,12 @@ impl<'a> Linker<'_, 'a> {
                 operands.push(self.node(index));
             }
         }
-        let answer = match (&variable.root, of) {
-            _ if written && !self.program.words.guru && !self.context.writable(variable) => Err(Absent {
-                what: variable.to_string(),
-                why: "writing to the kernel needs guru mode (stap -g)".to_owned(),
-                instead: vec![],
-            }),
-            (Root::Value(_), None) => Err(untyped(variable)),
+        let access = Access { writes: written, guru: self.program.words.guru };
+        let answer = match (&variable.root, of, self.context.refusal(variable, access)) {
+            (.., Some(why)) => {
+                Err(Absent { what: variable.to_string(), why: why.to_owned(), ..<_>::default() })
+            }
+            (Root::Value(_), None, None) => Err(untyped(variable)),
             _ => {
                 self.found.read.push(variable);
                 self.context.variable(variable, of)
@@ -293,6 +308,6 @@ fn untyped(variable: &ast::Variable) -> Absent {
     Absent {
         what: variable.to_string(),
         why: "nothing says of which type of the kernel the value is".to_owned(),
-        instead: vec![],
+        ..<_>::default()
     }
 }

@@ -179,7 +179,8 @@ impl<'a> Types<'_, 'a> {
                 if self.reports == Reports::All {
                     let place = variable.called.unwrap_or(variable.place);
                     let absent = (**absent).clone();
-                    self.program.fault(place, Trouble::Variable, &absent.what, absent.why, absent.instead);
+                    let trouble = if absent.is_undecided { Trouble::Undecided } else { Trouble::Variable };
+                    self.program.fault(place, trouble, &absent.what, absent.why, absent.instead);
                 }
             }
             Kind::Defined(of) => self.node(of, Sort::Unknown),
