@@ -49,6 +49,8 @@ pub struct Detail(pub u32);
 impl Detail {
     /// A type that is not in the index, as one of a program: any member is assumed to be there.
     pub const UNKNOWN: Self = Self(u32::MAX);
+    /// The same, of a variable of which the index does not tell whether it is seen here: it is assumed to be.
+    pub const ASSUMED: Self = Self(u32::MAX - 1);
 }
 
 impl Value {
@@ -70,8 +72,6 @@ pub struct Absent {
     pub why: String,
     /// Suggested replacements.
     pub instead: Vec<String>,
-    /// Whether it may exist: the index does not tell.
-    pub is_undecided: bool,
 }
 
 /// A probe point without variables: `begin`, `timer.s(1)`.

@@ -108,10 +108,14 @@ fn of_handler(found: &Located, file: &Path) -> Finding {
     let state = match found.trouble {
         Trouble::Variable if found.what.contains("->") => State::Field,
         Trouble::Variable => State::Argument,
-        Trouble::Undecided => State::Undecided,
+        Trouble::Assumed => State::Undecided,
         _ => State::Loader,
     };
-    let severity = if found.trouble.breaks() { Severity::Error } else { Severity::Warning };
+    let severity = match found.trouble {
+        Trouble::Assumed => Severity::Note,
+        other if other.breaks() => Severity::Error,
+        _ => Severity::Warning,
+    };
     let path = (found.path != file).then(|| found.path.clone());
     let finding = Finding::new(state, &found.what, &found.why).severity(severity);
     let finding = finding.at(found.line, found.column).instead(found.instead.iter().cloned());

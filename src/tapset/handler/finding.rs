@@ -21,8 +21,8 @@ pub struct Finding {
 pub enum Trouble {
     /// A kernel variable that does not exist where the handler runs, or lacks a member.
     Variable,
-    /// A kernel variable of which the index does not tell whether it exists where the handler runs.
-    Undecided,
+    /// A kernel variable of which the index does not tell whether it exists where the handler runs: it is assumed to.
+    Assumed,
     /// An undefined function.
     Function,
     /// A wrong number of arguments or indexes.
@@ -46,14 +46,14 @@ pub enum Trouble {
 impl Trouble {
     /// Whether SystemTap refuses the script.
     pub fn breaks(self) -> bool {
-        self != Self::Unassigned
+        !matches!(self, Self::Unassigned | Self::Assumed)
     }
 
     /// The name in the JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Variable => "variable",
-            Self::Undecided => "undecided",
+            Self::Assumed => "assumed",
             Self::Function => "function",
             Self::Arity => "arity",
             Self::Name => "name",

@@ -184,7 +184,7 @@ impl Reduction {
             Kind::Print { print, .. } if !print.function.starts_with('s') => Statement::Expression(node),
             Kind::Call { arguments: all, .. }
             | Kind::Print { arguments: all, .. }
-            | Kind::Read { operands: all, written: false }
+            | Kind::Read { operands: all, written: false, .. }
             | Kind::Broken { operands: all, written: false, .. } => self.each_for_nothing(all),
             _ => Statement::Expression(node),
         }

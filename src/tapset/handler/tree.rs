@@ -91,6 +91,8 @@ pub(super) enum Kind<'a> {
     Read {
         operands: Vec<Node<'a>>,
         written: bool,
+        /// The variable, if it is only assumed to exist.
+        assumed: Option<&'a ast::Variable>,
     },
     /// A kernel variable that does not exist here, or whose root has no known type yet. The first operand is the
     /// value whose members are read, if there is one.

@@ -153,7 +153,7 @@ fn resolve_in(body: &mut Statement<'_>, context: &dyn Context) -> bool {
         let Some(detail) = operands.first().and_then(Node::detail) else { return };
         match context.variable(variable, Some(detail)) {
             Ok(value) => {
-                let kind = Kind::Read { operands: mem::take(operands), written: *written };
+                let kind = Kind::Read { operands: mem::take(operands), written: *written, assumed: None };
                 node.kind = kind;
                 node.sort = value.kind.into();
                 node.known = value.detail.map_or(Known::Not, Known::Is);

@@ -22,7 +22,6 @@ impl Context for Somewhere {
                 what: text.to_owned(),
                 why: "it is not here".to_owned(),
                 instead: vec!["$n".to_owned()],
-                is_undecided: false,
             }),
         }
     }

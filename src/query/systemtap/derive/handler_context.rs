@@ -126,21 +126,18 @@ impl<'a> HandlerContext<'a> {
         let reached = self.local(asked, seen, plain)?;
         let reached = match reached.or_else(|| self.enumerator(plain)) {
             Some(reached) => reached,
+            // One of a file is seen where its debug information declares it, which the index does not tell.
+            None if self.has_data(object, plain) => {
+                return asked.of_unknown_type().map(|value| Value { detail: Some(Detail::ASSUMED), ..value });
+            }
             None if !self.reasons => return Err(Absent::default()),
             None => {
                 let known = self.names(seen);
                 let near = nearest::nearest(plain, known.iter().map(String::as_str), NEAR);
                 let function = functions::function(self.view, seen.placed.record);
                 let function = function.map_or(&[][..], |f| self.view.string(f.name));
-                let mut why = format!("{} has no such variable here", String::from_utf8_lossy(function));
-                // Variables of a file are seen where its debug information declares them, which the index does not tell.
-                let is_undecided = self.has_data(object, plain);
-                if is_undecided {
-                    why.push_str(", and whether its file declares the one of the kernel is not known");
-                }
-                let absent: Result<Value, Absent> =
-                    asked.absent(0, why, near.into_iter().map(|n| format!("${n}")));
-                return absent.map_err(|absent| Absent { is_undecided, ..absent });
+                let why = format!("{} has no such variable here", String::from_utf8_lossy(function));
+                return asked.absent(0, why, near.into_iter().map(|n| format!("${n}")));
             }
         };
         let value = asked.reach(reached)?;
@@ -347,12 +344,7 @@ impl Asked<'_, '_> {
         let mut part = self.variable.clone();
         part.path.truncate(parts);
         part.address_of = false;
-        Err(Absent {
-            what: part.to_string(),
-            why: why.into(),
-            instead: instead.into_iter().collect(),
-            is_undecided: false,
-        })
+        Err(Absent { what: part.to_string(), why: why.into(), instead: instead.into_iter().collect() })
     }
 
     /// Whether the address of the variable itself is wanted.
@@ -388,7 +380,7 @@ impl Asked<'_, '_> {
         let Some(of) = of else {
             return self.absent(1, "the type that this value points to is unknown", []);
         };
-        if of == Detail::UNKNOWN {
+        if matches!(of, Detail::UNKNOWN | Detail::ASSUMED) {
             return self.of_unknown_type();
         }
         match Reached::behind(self.view, of) {

@@ -1,7 +1,7 @@
 //! Resolves the names in expressions.
 use super::super::super::Place;
 use super::super::super::ast::{self, Expression, ExpressionKind, Root, Step};
-use super::super::super::context::{Absent, Access};
+use super::super::super::context::{Absent, Access, Detail};
 use super::super::super::regex;
 use super::super::finding::Trouble;
 use super::super::fold;
@@ -110,7 +110,7 @@ impl<'a> Linker<'_, 'a> {
 
     /// A replacement for a node with a reported error.
     fn lost(&mut self, place: Place, operands: Vec<Node<'a>>) -> Node<'a> {
-        Node::new(place, Kind::Read { operands, written: false })
+        Node::new(place, Kind::Read { operands, written: false, assumed: None })
     }
 
     fn indexes(&mut self, indexes: &'a [Option<Expression>]) -> Vec<Option<Node<'a>>> {
@@ -264,7 +264,9 @@ impl<'a> Linker<'_, 'a> {
         match answer {
             Ok(value) => {
                 let known = value.detail.map_or(Known::Not, Known::Is);
-                Node { known, sort: value.kind.into(), ..Node::new(place, Kind::Read { operands, written }) }
+                let assumed = (value.detail == Some(Detail::ASSUMED)).then_some(variable);
+                let kind = Kind::Read { operands, written, assumed };
+                Node { known, sort: value.kind.into(), ..Node::new(place, kind) }
             }
             Err(absent) => {
                 self.program.undecided |= matches!(variable.root, Root::Value(_));

@@ -162,8 +162,14 @@ impl<'a> Types<'_, 'a> {
                     self.learnt += 1;
                 }
             }
-            Kind::Read { operands, .. } => {
+            Kind::Read { operands, assumed, .. } => {
                 operands.iter_mut().for_each(|operand| self.node(operand, Sort::Long));
+                if let (Some(variable), Reports::All) = (assumed, self.reports) {
+                    let why =
+                        "assumed to be declared in the file of the function, which the index does not tell";
+                    let place = variable.called.unwrap_or(variable.place);
+                    self.program.fault(place, Trouble::Assumed, &variable.to_string(), why, vec![]);
+                }
                 let sort = node.sort;
                 if sort == Sort::Unknown {
                     // A node with a reported error agrees with everything.
@@ -179,8 +185,7 @@ impl<'a> Types<'_, 'a> {
                 if self.reports == Reports::All {
                     let place = variable.called.unwrap_or(variable.place);
                     let absent = (**absent).clone();
-                    let trouble = if absent.is_undecided { Trouble::Undecided } else { Trouble::Variable };
-                    self.program.fault(place, trouble, &absent.what, absent.why, absent.instead);
+                    self.program.fault(place, Trouble::Variable, &absent.what, absent.why, absent.instead);
                 }
             }
             Kind::Defined(of) => self.node(of, Sort::Unknown),
