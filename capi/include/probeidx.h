@@ -674,7 +674,9 @@ enum probeidx_trouble {
 	PROBEIDX_BAD_UNTYPED = 6,   /* nothing tells whether a value is a number or a text */
 	PROBEIDX_BAD_CONTROL = 7,
 	PROBEIDX_BAD_PRIVILEGE = 8, /* what needs guru mode, another runtime or more privileges */
-	PROBEIDX_UNASSIGNED = 9     /* read but never given a value: the script runs */
+	PROBEIDX_UNASSIGNED = 9,    /* read but never given a value: the script runs */
+	PROBEIDX_BAD_REGEX = 10,    /* a regular expression that SystemTap does not compile */
+	PROBEIDX_ASSUMED = 11       /* a variable that the file of a function may declare: the script is taken to run */
 };
 enum probeidx_point_state {
 	PROBEIDX_POINT_RESOLVES = 0,

@@ -231,6 +231,8 @@ pub(crate) fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -
             Trouble::Control => 7,
             Trouble::Privilege => 8,
             Trouble::Unassigned => 9,
+            Trouble::Regex => 10,
+            Trouble::Assumed => 11,
         },
         state: 0,
         breaks: found.trouble.breaks().into(),

@@ -123,7 +123,7 @@ def _file(f: Any) -> File:
 
 
 _STATES = "resolves nothing skipped unindexed fails".split()
-_KINDS = "point variable function arity name type untyped control privilege unassigned".split()
+_KINDS = "point variable function arity name type untyped control privilege unassigned regex assumed".split()
 
 
 def _finding(f: Any) -> Finding:

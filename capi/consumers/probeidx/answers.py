@@ -255,7 +255,7 @@ class Finding:
     line: int
     column: int
     #: ``point``, or of what is wrong: ``variable``, ``function``, ``arity``, ``name``, ``type``, ``untyped``, ``control``,
-    #: ``privilege``, ``unassigned``.
+    #: ``privilege``, ``regex``, ``unassigned``, ``assumed``.
     kind: str
     #: The point as it is written, or what is wrong.
     what: str
