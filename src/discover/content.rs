@@ -97,6 +97,27 @@ pub(super) fn role(file: &Opened, compression: Option<Compression>) -> Role {
     if module { Role::Module } else { Role::Vmlinux }
 }
 
+/// Sections that linkers make for programs and shared libraries, and the link script of no kernel: constructors, variables of
+/// threads, versions of symbols, notes of the C library and of Go.
+const OF_PROGRAMS: [&[u8]; 7] = [
+    b".init_array",
+    b".tdata",
+    b".tbss",
+    b".gnu.version_r",
+    b".gnu.version_d",
+    b".note.ABI-tag",
+    b".go.buildinfo",
+];
+
+/// Whether an ELF object that is no module is a program or a shared library. User-mode Linux is a program and a kernel.
+pub(super) fn is_program(file: &Opened) -> bool {
+    let of_program = |elf: &Elf<'_, '_>| {
+        let has = |name: &[u8]| elf.section(name).is_some();
+        !elf.is_relocatable && !has(b"__ksymtab") && OF_PROGRAMS.into_iter().any(has)
+    };
+    Elf::read(file, of_program).unwrap_or(false)
+}
+
 /// A boot image has its release within this many bytes.
 const NAMED: u64 = 32 << 10;
 

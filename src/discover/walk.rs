@@ -195,8 +195,15 @@ impl Found<'_> {
                 return Err(packed.at(root));
             }
             let Head { metadata, checked } = Head::read(&file, metadata.clone(), path);
-            let role = |compression| content::role(&Opened::File(file), compression);
+            let file = Opened::File(file);
+            let role = |compression| content::role(&file, compression);
             candidate = self.checked(path, vec![alias], &metadata, checked, role);
+            let is_kernel = |c: &Candidate| c.role == Role::Vmlinux && c.compression.is_none();
+            if candidate.as_ref().is_some_and(is_kernel) && content::is_program(&file) {
+                candidate = None;
+                let what = "a program or a shared library, no kernel";
+                self.skipped.push(Error::new(ErrorKind::Unsupported, what).at(path).hint("add --user"));
+            }
         } else {
             let what = "neither a regular file nor a directory";
             self.skipped

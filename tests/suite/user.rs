@@ -233,7 +233,7 @@ fn what_is_no_program_is_one_line() {
     ];
     for (path, said) in cases {
         let run = place.build(&[path.to_str().unwrap()]);
-        assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (3, "", 2), "{run:?}");
+        assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (3, "", 1), "{run:?}");
         for line in run.err.lines() {
             assert!(
                 line.contains(said) || path == text && line.contains("not an ELF object"),

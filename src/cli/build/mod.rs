@@ -98,25 +98,34 @@ fn index_watched(
     let options = options(args, config);
     if args.user {
         let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, observer)?;
-        warnings::tell(&report, config);
-        if report.built.is_empty() {
-            let none = || Error::new(ErrorKind::Unsupported, "no program or shared library among the paths");
-            return Err(reason(&report).unwrap_or_else(none));
-        }
-        Ok(report)
+        let none = || Error::new(ErrorKind::Unsupported, "no program or shared library among the paths");
+        told(report, true, none, config)
     } else if let (None, Some(report)) = (&args.sysroot, pipeline::known(&args.paths, &options)?) {
         warnings::tell(&report, config);
         Ok(report)
     } else {
         let (wanted, found) = find(args, &Called::new(), config, progress)?;
         let report = pipeline::build_found(found, &options, observer)?;
-        warnings::tell(&report, config);
-        if report.built.is_empty() {
-            let why = reason(&report).filter(|_| wanted.is_by_path());
-            return Err(why.unwrap_or_else(|| wanted.nothing(config)));
-        }
-        Ok(report)
+        told(report, wanted.is_by_path(), || wanted.nothing(config), config)
     }
+}
+
+/// Says what was left out, unless nothing was built for this one reason: then it is the error, where `may_be_one`.
+///
+/// # Errors
+/// This one, or `nothing`, if nothing was built.
+fn told(
+    report: Report,
+    may_be_one: bool,
+    nothing: impl FnOnce() -> Error,
+    config: &Config,
+) -> Result<Report> {
+    let is_empty = report.built.is_empty();
+    let why = is_empty.then(|| reason(&report)).flatten().filter(|_| may_be_one);
+    if why.is_none() || report.skipped.len() > 1 {
+        warnings::tell(&report, config);
+    }
+    if is_empty { Err(why.unwrap_or_else(nothing)) } else { Ok(report) }
 }
 
 /// Determines what to index, and finds its files.

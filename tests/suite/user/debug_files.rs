@@ -131,3 +131,14 @@ fn an_object_is_read_again_when_it_has_changed() {
     assert!(!place.build(&[object]).found().contains("nothing had changed"));
     assert_eq!(place.indexes().len(), 1);
 }
+
+/// What a shell, a debug file of it and a library have in common with a vmlinux is much; `build` without `--user` took them for one.
+#[test]
+fn a_program_is_no_kernel() {
+    let db = tempfile::tempdir().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let run = run_in(db.path(), [std::ffi::OsStr::new("build"), program.as_ref()]);
+    assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (3, "", 1), "{run:?}");
+    assert!(run.err.contains("a program or a shared library, no kernel; add --user"), "{run:?}");
+    assert_eq!(std::fs::read_dir(db.path()).unwrap().count(), 0);
+}
