@@ -44,6 +44,20 @@ pub fn argument_registers(machine: u16) -> &'static [u8] {
     }
 }
 
+/// Whether a function of C that returns a struct or union of so many bytes gets the address to write it to as its first argument,
+/// which no variable describes; `None` if that is not known. Those with floating-point numbers in them are another matter on Power.
+///
+/// Sources: those of [`argument_registers`] (on values that functions return); AArch64 has a register for it that passes nothing
+/// else (x8), s390x returns all of them so.
+pub fn is_returned_through_a_pointer(machine: u16, bytes: u64) -> Option<bool> {
+    match machine {
+        AARCH64 => Some(false),
+        S390 => Some(true),
+        X86_64 | RISCV | PPC64 | MIPS | LOONGARCH => Some(bytes > 16),
+        _ => None,
+    }
+}
+
 /// Whether a function gets its caller's value in a register, and has to leave it there, by DWARF number: it passes nothing, and is the
 /// base of a frame only once the function has set it. `false` if the machine's convention is unknown.
 ///

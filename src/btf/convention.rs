@@ -1,7 +1,7 @@
 //! The registers in which parameters are passed, by the prototype only.
-use super::record::{Btf, Id, Kind};
+use super::record::{Btf, Id, Kind, Record};
 use gimli::constants::DW_OP_reg0;
-use probeidx_format::machine::{address_size, argument_registers};
+use probeidx_format::machine::{address_size, argument_registers, is_returned_through_a_pointer};
 
 /// Deeper chains of typedefs and `const`s are cut: only damaged BTF has them.
 const DEEPEST: usize = 64;
@@ -17,22 +17,40 @@ pub fn registers(btf: &Btf<'_>, prototype: Id, machine: u16) -> Vec<u8> {
     if address_size(machine) < 8 {
         return vec![];
     }
-    let parameters = btf.record(prototype).into_iter().flat_map(|p| p.rows());
-    let passed = parameters.take_while(|[_, id, _]| is_one_register(btf, Id(*id)));
-    passed.zip(argument_registers(machine)).map(|(_, register)| DW_OP_reg0.0 + register).collect()
+    let Some(prototype) = btf.record(prototype) else { return vec![] };
+    let Some(is_hidden) = is_hidden(btf, prototype.target(), machine) else { return vec![] };
+    let passed = prototype.rows().take_while(|[_, id, _]| is_one_register(btf, Id(*id)));
+    let registers = argument_registers(machine).iter().skip(is_hidden.into());
+    passed.zip(registers).map(|(_, register)| DW_OP_reg0.0 + register).collect()
 }
 
-fn is_one_register(btf: &Btf<'_>, mut id: Id) -> bool {
+/// Whether the address to write a result of this type to is passed before all parameters; `None` if that is not known.
+fn is_hidden(btf: &Btf<'_>, result: Id, machine: u16) -> Option<bool> {
+    let Some(result) = stripped(btf, result) else { return Some(false) };
+    match result.kind {
+        Kind::Struct | Kind::Union => is_returned_through_a_pointer(machine, result.word.into()),
+        _ => Some(false),
+    }
+}
+
+fn is_one_register(btf: &Btf<'_>, id: Id) -> bool {
+    stripped(btf, id).is_some_and(|record| match record.kind {
+        Kind::Pointer => true,
+        Kind::Int | Kind::Enum | Kind::Enum64 => (1..=8).contains(&record.word),
+        _ => false,
+    })
+}
+
+/// A type without typedefs and qualifiers; `None` if it is not there. Number 0 is void.
+fn stripped<'b>(btf: &'b Btf<'b>, mut id: Id) -> Option<Record<'b>> {
     for _ in 0..DEEPEST {
-        let Some(record) = btf.record(id) else { return false };
+        let record = btf.record(id)?;
         match record.kind {
             Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
-                id = record.target()
+                id = record.target();
             }
-            Kind::Pointer => return true,
-            Kind::Int | Kind::Enum | Kind::Enum64 => return (1..=8).contains(&record.word),
-            _ => return false,
+            _ => return Some(record),
         }
     }
-    false
+    None
 }

@@ -112,6 +112,20 @@ fn a_struct_by_value_ends_what_the_prototype_tells() {
 }
 
 #[test]
+fn the_address_of_a_result_in_memory_is_passed_first() {
+    let mut w = small();
+    let a = w.string("a");
+    // `struct big` of 24 bytes, and a function that returns it.
+    w.record("big", STRUCT, 0, 24, &[]);
+    w.record("", PROTO, 1, 6, &[a, 1]);
+    let bytes = w.finish();
+    let (btf, _) = Btf::parse(&bytes, None).unwrap();
+    let registers = |machine| convention::registers(&btf, Id(7), machine);
+    // `%si` of x86-64; AArch64 has a register for it that passes nothing else; s390x, and what is not known.
+    assert_eq!((registers(62), registers(183), registers(22)), (vec![0x54], vec![0x50], vec![0x53]));
+}
+
+#[test]
 fn where_names_or_prototypes_are_several_nothing_is_known_of_parameters() {
     let mut w = small();
     let n = w.string("n");

@@ -1,5 +1,6 @@
 //! Programs and shared libraries: what is found of them, by which names, and what is written for uprobes.
 mod compilers;
+mod convention;
 mod debug_files;
 mod languages;
 mod uprobes;

@@ -16,6 +16,11 @@ impl Language {
     pub fn of_place(view: &View<'_>, place: PlaceId) -> Self {
         Self(view.units.get(view.unit_of_place(place).index()).map_or(0, |unit| unit.language.get()))
     }
+    /// Whether it is C, or not known: what has no debug information is a kernel's.
+    pub fn is_c(self) -> bool {
+        // `DW_LANG_C89`, `_C`, `_C99`, `_C11`, `_C17`, and `_Mips_Assembler`.
+        matches!(self.0, 0 | 0x1 | 0x2 | 0xc | 0x1d | 0x2c | 0x8001)
+    }
     /// Whether its runtime reads return addresses on its stacks, or returns without them.
     pub fn has_own_stack(self) -> bool {
         [Self::GO, Self::HASKELL, Self::OCAML].contains(&self)

@@ -50,6 +50,9 @@ pub enum Slot {
 pub struct Parameter {
     /// From 1, as in the declaration.
     pub number: u32,
+    /// From 1, as the kernel counts for `$argN`: a pointer to the result that is passed before it counts, and numbers in registers of
+    /// their own, as floating-point ones have, do not.
+    pub argument: u32,
     /// Where the convention puts it.
     pub slot: Slot,
     /// Whether the debug information confirms it.
@@ -85,13 +88,18 @@ pub fn parameters_of<'a>(
     variables: impl Iterator<Item = Variable>,
     location: impl Fn(u32) -> Option<Location<'a>>,
 ) -> Vec<(u32, Parameter)> {
-    if Language::of_place(view, placed.id).has_own_convention() {
+    let language = Language::of_place(view, placed.id);
+    let result = functions::function(view, placed.record).and_then(|f| view.variables(f).return_type);
+    if language.has_own_convention() {
         return vec![];
     }
+    let Some(is_hidden) = is_returned_through_a_pointer(view, result, language) else { return vec![] };
     let registers = machine::argument_registers(view.machine());
     let pc = placed.record.entry.get();
     let later = after_fentry(view, placed);
-    let mut free = registers.iter();
+    let mut free = registers.iter().skip(is_hidden.into());
+    let mut argument = u32::from(is_hidden);
+    let mut free_for_floats = floating_point_registers(view.machine());
     let word = i64::from(view.address_size());
     let (mut stack, frame_base) = stack_arguments(view.machine());
     let mut found = vec![];
@@ -100,38 +108,127 @@ pub fn parameters_of<'a>(
         if registers.is_empty() {
             break;
         }
-        let slot = match words(view, variable.type_id) {
-            Some(1) => match free.next() {
+        let slot = match class(view, variable.type_id) {
+            Some(Class::Word) => match free.next() {
                 Some(register) => Slot::Register(*register),
                 None => {
                     stack += word;
                     Slot::Stack(stack - word)
                 }
             },
+            Some(Class::Float) if free_for_floats > 0 => {
+                free_for_floats -= 1;
+                continue;
+            }
             // More than one register, or memory: parameters after this one are not counted.
             _ => break,
         };
+        argument += 1;
         let at_entry = |l: Location<'a>| l.at_start(pc).or_else(|| l.at(later?));
         let proof = match prove(location(position), slot, word, frame_base, registers, at_entry) {
             // BTF has no locations, so that a missing one means nothing.
             Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,
         };
-        found.push((position, Parameter { number, slot, proof }));
+        found.push((position, Parameter { number, argument, slot, proof }));
     }
     found
 }
 
-/// How many registers a value of this type takes; `None` unless it is passed in one register.
-fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
+/// How a value is passed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// In one of the [`argument_registers`](machine::argument_registers).
+    Word,
+    /// In one of the registers for floating-point numbers, which are counted by themselves.
+    Float,
+}
+
+/// How many floating-point numbers are passed in registers of their own. (System V ABI for x86-64, 3.2.3; AAPCS64, 6.4; ELF ABI
+/// s390x supplement, 1.2.3.) 0 where they take the places of others (Power, MIPS), or where kernels and programs differ (RISC-V,
+/// LoongArch, ARM).
+fn floating_point_registers(machine: u16) -> u32 {
+    match machine {
+        machine::X86_64 | machine::AARCH64 => 8,
+        machine::S390 => 4,
+        _ => 0,
+    }
+}
+
+/// `DW_ATE_float`, and `DW_ATE_complex_float`, `_imaginary_float` and `_decimal_float` (DWARF 5, table 7.11).
+const FLOAT: u8 = 0x4;
+const OTHER_FLOATS: [u8; 3] = [0x3, 0x9, 0xf];
+
+/// Deeper structs than this are not looked into.
+const DEEPEST: u32 = 8;
+
+/// How a value of this type is passed; `None` for what takes several registers or memory, and where that is not known.
+fn class(view: &View<'_>, type_id: Option<TypeId>) -> Option<Class> {
     let stripped = lookup::strip(view, type_id?)?;
     let record = view.types.get(stripped.index())?;
     let size = lookup::size_of(view, stripped)?;
     let word = u64::from(view.address_size());
     match TypeKind::from_u8(record.kind) {
-        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= word => Some(1),
-        TypeKind::Struct | TypeKind::Union if (1..=word).contains(&size) => Some(1),
+        TypeKind::Base if is_floating_point(view, stripped, 0) => {
+            (size <= word && record.encoding == FLOAT).then_some(Class::Float)
+        }
+        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= word => {
+            Some(Class::Word)
+        }
+        // Those of other sizes are passed by their address.
+        TypeKind::Struct | TypeKind::Union if view.machine() == machine::S390 && !size.is_power_of_two() => {
+            None
+        }
+        // Some are passed as the floating-point numbers in them.
+        TypeKind::Struct | TypeKind::Union if (1..=word).contains(&size) => {
+            (!is_floating_point(view, stripped, 0)).then_some(Class::Word)
+        }
         _ => None,
+    }
+}
+
+/// Whether a type is or contains a floating-point number, or may.
+fn is_floating_point(view: &View<'_>, type_id: TypeId, depth: u32) -> bool {
+    let Some(stripped) = lookup::strip(view, type_id) else { return false };
+    let Some(record) = view.types.get(stripped.index()) else { return false };
+    match TypeKind::from_u8(record.kind) {
+        TypeKind::Base => record.encoding == FLOAT || OTHER_FLOATS.contains(&record.encoding),
+        TypeKind::Struct | TypeKind::Union if depth >= DEEPEST => true,
+        TypeKind::Struct | TypeKind::Union => view
+            .members(stripped)
+            .iter()
+            .any(|m| m.target.some().is_some_and(|of| is_floating_point(view, of, depth + 1))),
+        TypeKind::Array => record.target.some().is_some_and(|of| is_floating_point(view, of, depth + 1)),
+        _ => false,
+    }
+}
+
+/// Whether a function's first argument is an address to write the result to, which no variable describes; `None` if that is not
+/// known.
+fn is_returned_through_a_pointer(
+    view: &View<'_>,
+    result: Option<TypeId>,
+    language: Language,
+) -> Option<bool> {
+    let Some(stripped) = result.and_then(|result| lookup::strip(view, result)) else { return Some(false) };
+    let Some(record) = view.types.get(stripped.index()) else { return Some(false) };
+    let machine = view.machine();
+    let size = lookup::size_of(view, stripped).unwrap_or(0);
+    match TypeKind::from_u8(record.kind) {
+        // Power returns up to eight numbers in registers for them.
+        TypeKind::Struct | TypeKind::Union
+            if machine == machine::PPC64 && is_floating_point(view, stripped, 0) =>
+        {
+            None
+        }
+        // Other languages return what cannot be copied as bytes so, too.
+        TypeKind::Struct | TypeKind::Union => machine::is_returned_through_a_pointer(machine, size)
+            .filter(|is_hidden| *is_hidden || language.is_c() || machine == machine::AARCH64),
+        // Numbers of 128 bits.
+        TypeKind::Base if size > view.address_size().into() => {
+            matches!(machine, machine::X86_64 | machine::AARCH64).then_some(false)
+        }
+        _ => Some(false),
     }
 }
 
@@ -162,6 +259,8 @@ fn prove<'a>(
         {
             Proof::Proved
         }
+        // It is passed by its address.
+        (Expr::BasedOn(is, 0), Slot::Register(due)) if is == due => Proof::Unknown,
         // On a big-endian machine, a value smaller than a word is in the last bytes of its slot.
         (Expr::Frame(distance), Slot::Stack(due))
             if distance.checked_add(frame_base).is_some_and(|at| (due..due + word).contains(&at)) =>

@@ -269,7 +269,9 @@ impl<'a> Values<'a> {
         }
         let parameters = self.parameters(place);
         let parameter = parameters.iter().find(|p| p.0 == found.position).map(|p| p.1);
-        let Some(Parameter { number, slot: Slot::Register(_), proof: Proof::Proved }) = parameter else {
+        let Some(Parameter { argument: number, slot: Slot::Register(_), proof: Proof::Proved, .. }) =
+            parameter
+        else {
             return Err(others(", and no register of the convention is proved to pass it"));
         };
         let saved = Ability::EntryArguments.check(self.view);

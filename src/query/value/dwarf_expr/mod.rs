@@ -1,39 +1,19 @@
 //! DWARF operations (DWARF 5, section 2.5) that reduce to additions, memory reads and bit selection; and pieces
 //! (2.6.1.2).
-use super::plan::{Bits, Missing, Op, Piece, Plan};
+mod kept;
+mod numbers;
+mod opcodes;
+mod operands;
+
+pub(crate) use operands::skip_operands;
+
+use super::plan::{Missing, Op, Piece, Plan};
+use kept::Kept;
+use numbers::{folded, signed_word};
+use opcodes::*;
+use operands::{constant, signed, unsigned};
 use probeidx_format::ByteOrder;
 use probeidx_format::expr::is_implicit_pointer;
-
-const DEREF: u8 = 0x06;
-const AND: u8 = 0x1a;
-const MINUS: u8 = 0x1c;
-const MUL: u8 = 0x1e;
-const NEG: u8 = 0x1f;
-const NOT: u8 = 0x20;
-const OR: u8 = 0x21;
-const PLUS: u8 = 0x22;
-const PLUS_UCONST: u8 = 0x23;
-const SHL: u8 = 0x24;
-const SHR: u8 = 0x25;
-const SHRA: u8 = 0x26;
-const XOR: u8 = 0x27;
-const EQ: u8 = 0x29;
-const GE: u8 = 0x2a;
-const GT: u8 = 0x2b;
-const LE: u8 = 0x2c;
-const LT: u8 = 0x2d;
-const NE: u8 = 0x2e;
-const REG0: u8 = 0x50;
-const REG31: u8 = 0x6f;
-const BREG0: u8 = 0x70;
-const BREG31: u8 = 0x8f;
-const PIECE: u8 = 0x93;
-const DEREF_SIZE: u8 = 0x94;
-const CALL_FRAME_CFA: u8 = 0x9c;
-const BIT_PIECE: u8 = 0x9d;
-const IMPLICIT_VALUE: u8 = 0x9e;
-const STACK_VALUE: u8 = 0x9f;
-const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
 
 /// Where operations are run.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +83,11 @@ fn simple(operations: &[u8], context: Context) -> Result<Plan, Missing> {
             return Err(Missing::Unsupported("a pointer to what is not in memory".to_owned()));
         }
         _ => {}
+    }
+    if let [REGX, number @ ..] = operations
+        && let Some(number) = unsigned(&mut &*number)
+    {
+        return Err(Missing::Unsupported(format!("the kernel has no name for DWARF register {number}")));
     }
     if let Some(number) = folded(operations, word) {
         return Ok(Plan::number(vec![Op::Constant(number)]));
@@ -184,113 +169,6 @@ pub(super) fn unknown_frame() -> Missing {
     Missing::Unsupported("in the frame, of which nothing is known here".to_owned())
 }
 
-/// The number that operations on numbers alone make, which GCC leaves to the reader: `DW_OP_lit16`, `DW_OP_lit14`, `DW_OP_shl`.
-fn folded(operations: &[u8], word: u8) -> Option<i64> {
-    let [operations @ .., STACK_VALUE] = operations else { return None };
-    let mut stack: Vec<i64> = vec![];
-    let mut rest = operations;
-    while let Some((&op, after)) = rest.split_first() {
-        rest = after;
-        let number = match constant(op, &mut rest) {
-            Some(number) => number as i64,
-            None => {
-                let last = stack.pop()?;
-                match op {
-                    NEG => last.wrapping_neg(),
-                    NOT => !last,
-                    PLUS_UCONST => last.wrapping_add(unsigned(&mut rest)? as i64),
-                    _ => combined(op, stack.pop()?, last, word)?,
-                }
-            }
-        };
-        stack.push(signed_word(number as u64, word));
-    }
-    match stack[..] {
-        [number] => Some(number),
-        _ => None,
-    }
-}
-
-/// What an operation makes of two numbers, the former one first.
-fn combined(op: u8, one: i64, other: i64, word: u8) -> Option<i64> {
-    let whole = u32::from(word) * 8;
-    let by = || u32::try_from(other).ok().filter(|by| *by < whole);
-    Some(match op {
-        AND => one & other,
-        OR => one | other,
-        XOR => one ^ other,
-        PLUS => one.wrapping_add(other),
-        MINUS => one.wrapping_sub(other),
-        MUL => one.wrapping_mul(other),
-        SHL => by().map_or(0, |by| one << by),
-        SHR => by().map_or(0, |by| ((one as u64 & (u64::MAX >> (64 - whole))) >> by) as i64),
-        SHRA => one >> by().unwrap_or(whole - 1),
-        EQ => (one == other).into(),
-        GE => (one >= other).into(),
-        GT => (one > other).into(),
-        LE => (one <= other).into(),
-        LT => (one < other).into(),
-        NE => (one != other).into(),
-        _ => return None,
-    })
-}
-
-/// A number of so many bytes, with its sign.
-fn signed_word(number: u64, word: u8) -> i64 {
-    if word == 4 { i64::from(number as i32) } else { number as i64 }
-}
-
-/// The bits of a number that masks and shifts keep.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Kept {
-    lowest: u32,
-    width: u32,
-    /// How many bits they are above their final position.
-    raised: u32,
-    /// Whether the highest bit fills those above it.
-    is_signed: bool,
-    /// The number of bits in the number.
-    whole: u32,
-}
-
-impl Kept {
-    fn all(word: u8) -> Self {
-        let whole = u32::from(word) * 8;
-        Self { lowest: 0, width: whole, raised: 0, is_signed: false, whole }
-    }
-
-    fn after(self, operation: u8, number: u64) -> Option<Self> {
-        let shift = || u32::try_from(number).ok().filter(|n| *n < self.whole && !self.is_signed);
-        Some(match operation {
-            // A mask of the low bits, without gaps.
-            AND if self.raised == 0
-                && !self.is_signed
-                && number != 0
-                && number & number.wrapping_add(1) == 0 =>
-            {
-                Self { width: self.width.min(number.trailing_ones()), ..self }
-            }
-            SHL if self.raised == 0 => {
-                let raised = shift()?;
-                Self { raised, width: self.width.min(self.whole - raised), ..self }
-            }
-            SHR | SHRA if shift()? >= self.raised => {
-                let dropped = shift()? - self.raised;
-                let is_signed = operation == SHRA && self.width + self.raised == self.whole;
-                let width = self.width.checked_sub(dropped).filter(|w| *w > 0)?;
-                Self { lowest: self.lowest + dropped, width, raised: 0, is_signed, ..self }
-            }
-            _ => return None,
-        })
-    }
-
-    /// `None` if the bits do not end at the lowest position.
-    fn bits(self) -> Option<Option<Bits>> {
-        let bits = Bits { lowest: self.lowest, width: self.width, is_signed: self.is_signed };
-        (self.raised == 0).then_some((self != Self::all((self.whole / 8) as u8)).then_some(bits))
-    }
-}
-
 fn add(ops: &mut Vec<Op>, distance: i64) {
     match ops.last_mut() {
         Some(Op::Add(last)) => *last = last.wrapping_add(distance),
@@ -299,84 +177,9 @@ fn add(ops: &mut Vec<Op>, distance: i64) {
     }
 }
 
-/// The number that an operation pushes, if it is a constant.
-fn constant(op: u8, rest: &mut &[u8]) -> Option<u64> {
-    let is_signed = op % 2 == 1;
-    let length = match op {
-        0x30..=0x4f => return Some(u64::from(op - 0x30)),
-        0x08..=0x0f => 1 << ((op - 0x08) / 2),
-        0x10 => return unsigned(rest),
-        0x11 => return signed(rest).map(|n| n as u64),
-        _ => return None,
-    };
-    let (bytes, after) = rest.split_at_checked(length)?;
-    *rest = after;
-    let mut value = [if is_signed && bytes[length - 1] > 0x7f { 0xff } else { 0 }; 8];
-    value[..length].copy_from_slice(bytes);
-    Some(u64::from_le_bytes(value))
-}
-
-/// Skips the operands of an operation (DWARF 5, 7.7.1, and the earlier GNU ones). `None` for an unknown operation.
-pub(crate) fn skip_operands(op: u8, rest: &mut &[u8]) -> Option<()> {
-    let (numbers, bytes) = match op {
-        0x08 | 0x09 | 0x15 | DEREF_SIZE | 0x95 => (0, 1),
-        0x0a | 0x0b | 0x28 | 0x2f => (0, 2),
-        0x0c | 0x0d | 0xfa => (0, 4),
-        0x03 | 0x0e | 0x0f => (0, 8),
-        0x10 | 0x11 | PLUS_UCONST | BREG0..=BREG31 | 0x90 | 0x91 | 0xa8 | 0xa9 | 0xf7 | 0xf9 => (1, 0),
-        0x92 | 0xa5 | 0xf5 => (2, 0),
-        0xa6 | 0xf6 => {
-            *rest = rest.get(1..)?;
-            (1, 0)
-        }
-        // A four-byte offset, because the kernel's debug information is 32-bit DWARF.
-        0xa0 | 0xf2 => {
-            *rest = rest.get(4..)?;
-            (1, 0)
-        }
-        IMPLICIT_VALUE | 0xa3 | 0xf3 => (0, usize::try_from(unsigned(rest)?).ok()?),
-        0xa4 | 0xf4 => {
-            unsigned(rest)?;
-            let (&length, after) = rest.split_first()?;
-            *rest = after;
-            (0, usize::from(length))
-        }
-        DEREF | 0x12..=0x14 | 0x16..=0x22 | 0x24..=0x27 | 0x29..=0x2e | 0x30..=REG31 => (0, 0),
-        0x96 | 0x97 | 0x9b | 0x9c | STACK_VALUE | 0xe0 | 0xf0 => (0, 0),
-        _ => return None,
-    };
-    for _ in 0..numbers {
-        unsigned(rest)?;
-    }
-    *rest = rest.get(bytes..)?;
-    Some(())
-}
-
-fn unsigned(rest: &mut &[u8]) -> Option<u64> {
-    leb(rest, false).map(|n| n as u64)
-}
-
-fn signed(rest: &mut &[u8]) -> Option<i64> {
-    leb(rest, true)
-}
-
-/// A LEB128 number, signed or unsigned, that fits in 64 bits.
-fn leb(rest: &mut &[u8], is_signed: bool) -> Option<i64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, after) = rest.split_first()?;
-        *rest = after;
-        value |= i64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            let is_negative = is_signed && byte & 0x40 != 0 && shift + 7 < 64;
-            return Some(if is_negative { value | -1 << (shift + 7) } else { value });
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Bits;
     use super::*;
 
     const LITTLE: ByteOrder = ByteOrder::Little;
