@@ -44,6 +44,18 @@ pub fn argument_registers(machine: u16) -> &'static [u8] {
     }
 }
 
+/// Whether a function of C returns a struct or union of so many bytes in memory; `None` if that is not known.
+///
+/// Sources: those of [`argument_registers`] (on values that functions return). i386 kernels are built with `-freg-struct-return`.
+pub fn is_returned_in_memory(machine: u16, bytes: u64) -> Option<bool> {
+    match machine {
+        AARCH64 => Some(bytes > 16),
+        I386 => Some(bytes > 8),
+        ARM => Some(bytes > 4),
+        _ => is_returned_through_a_pointer(machine, bytes),
+    }
+}
+
 /// Whether a function of C that returns a struct or union of so many bytes gets the address to write it to as its first argument,
 /// which no variable describes; `None` if that is not known. Those with floating-point numbers in them are another matter on Power.
 ///

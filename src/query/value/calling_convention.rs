@@ -172,15 +172,23 @@ fn class(view: &View<'_>, type_id: Option<TypeId>) -> Option<Class> {
         TypeKind::Base if is_floating_point(view, stripped, 0) => {
             (size <= word && record.encoding == FLOAT).then_some(Class::Float)
         }
-        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= word => {
+        TypeKind::Base
+        | TypeKind::Enum
+        | TypeKind::Pointer
+        | TypeKind::Reference
+        | TypeKind::RvalueReference
+            if size <= word =>
+        {
             Some(Class::Word)
         }
         // Those of other sizes are passed by their address.
-        TypeKind::Struct | TypeKind::Union if view.machine() == machine::S390 && !size.is_power_of_two() => {
+        TypeKind::Struct | TypeKind::Union | TypeKind::Class
+            if view.machine() == machine::S390 && !size.is_power_of_two() =>
+        {
             None
         }
         // Some are passed as the floating-point numbers in them.
-        TypeKind::Struct | TypeKind::Union if (1..=word).contains(&size) => {
+        TypeKind::Struct | TypeKind::Union | TypeKind::Class if (1..=word).contains(&size) => {
             (!is_floating_point(view, stripped, 0)).then_some(Class::Word)
         }
         _ => None,
@@ -193,13 +201,60 @@ fn is_floating_point(view: &View<'_>, type_id: TypeId, depth: u32) -> bool {
     let Some(record) = view.types.get(stripped.index()) else { return false };
     match TypeKind::from_u8(record.kind) {
         TypeKind::Base => record.encoding == FLOAT || OTHER_FLOATS.contains(&record.encoding),
-        TypeKind::Struct | TypeKind::Union if depth >= DEEPEST => true,
-        TypeKind::Struct | TypeKind::Union => view
+        TypeKind::Struct | TypeKind::Union | TypeKind::Class if depth >= DEEPEST => true,
+        TypeKind::Struct | TypeKind::Union | TypeKind::Class => view
             .members(stripped)
             .iter()
             .any(|m| m.target.some().is_some_and(|of| is_floating_point(view, of, depth + 1))),
         TypeKind::Array => record.target.some().is_some_and(|of| is_floating_point(view, of, depth + 1)),
         _ => false,
+    }
+}
+
+/// Where the result of a function is when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returned {
+    /// In the register that the kernel calls `$retval`, all or the first bytes of it.
+    Register,
+    /// In memory, at the address in that register.
+    Memory,
+    /// Elsewhere, for this reason.
+    Elsewhere(&'static str),
+}
+
+/// Where the result of this type of a placement's function is.
+pub fn returned(view: &View<'_>, placed: Placed, type_id: TypeId) -> Returned {
+    let language = Language::of_place(view, placed.id);
+    if language.has_own_convention() {
+        return Returned::Elsewhere("where functions of this language return it is not known");
+    }
+    let Some(stripped) = lookup::strip(view, type_id) else { return Returned::Register };
+    let kind = view.types.get(stripped.index()).map(|record| TypeKind::from_u8(record.kind));
+    let is_floating_point = is_floating_point(view, stripped, 0);
+    let machine = view.machine();
+    let size = lookup::size_of(view, stripped);
+    match kind {
+        Some(TypeKind::Base) if is_floating_point => {
+            Returned::Elsewhere("in a register for floating-point numbers, which the kernel does not save")
+        }
+        // A vector: an array is returned by no language.
+        Some(TypeKind::Array) => {
+            Returned::Elsewhere("in a register for vectors, which the kernel does not save")
+        }
+        Some(TypeKind::Struct | TypeKind::Union | TypeKind::Class) => {
+            let in_memory = size.and_then(|size| machine::is_returned_in_memory(machine, size));
+            match in_memory {
+                // The System V ABI has the address in %rax, 3.2.3.
+                Some(true) if machine == machine::X86_64 => Returned::Memory,
+                _ if is_floating_point => Returned::Elsewhere(
+                    "its floating-point numbers are in registers that the kernel does not save",
+                ),
+                Some(true) => Returned::Elsewhere("in memory, at an address that only the caller knows"),
+                Some(false) if language.is_c() => Returned::Register,
+                _ => Returned::Elsewhere("in registers or in memory, which is not known"),
+            }
+        }
+        _ => Returned::Register,
     }
 }
 
@@ -216,14 +271,16 @@ fn is_returned_through_a_pointer(
     let size = lookup::size_of(view, stripped).unwrap_or(0);
     match TypeKind::from_u8(record.kind) {
         // Power returns up to eight numbers in registers for them.
-        TypeKind::Struct | TypeKind::Union
+        TypeKind::Struct | TypeKind::Union | TypeKind::Class
             if machine == machine::PPC64 && is_floating_point(view, stripped, 0) =>
         {
             None
         }
         // Other languages return what cannot be copied as bytes so, too.
-        TypeKind::Struct | TypeKind::Union => machine::is_returned_through_a_pointer(machine, size)
-            .filter(|is_hidden| *is_hidden || language.is_c() || machine == machine::AARCH64),
+        TypeKind::Struct | TypeKind::Union | TypeKind::Class => {
+            machine::is_returned_through_a_pointer(machine, size)
+                .filter(|is_hidden| *is_hidden || language.is_c() || machine == machine::AARCH64)
+        }
         // Numbers of 128 bits.
         TypeKind::Base if size > view.address_size().into() => {
             matches!(machine, machine::X86_64 | machine::AARCH64).then_some(false)

@@ -1,5 +1,5 @@
 //! Reads the values of a placement: its variables, and requested arguments.
-use super::calling_convention::{self, Parameter, Proof, Slot};
+use super::calling_convention::{self, Parameter, Proof, Returned, Slot};
 use super::fetch_arg::{self, Target};
 use super::lowered::Lowered;
 use super::nearest_location;
@@ -282,8 +282,15 @@ impl<'a> Values<'a> {
     fn returned(&mut self, place: Place, argument: Option<&Argument>) -> Option<ValueAt> {
         let function = functions::function(self.view, place.placed.record)?;
         let type_id = self.view.variables(function).return_type?;
-        let plan = Plan::of_return(type_id);
-        let (state, location, fetch) = self.lower((place.object, place.pc), &plan, argument, "retval");
+        let plan = match calling_convention::returned(self.view, place.placed, type_id) {
+            Returned::Register => Ok(Plan::of_return(type_id)),
+            Returned::Memory => Ok(Plan { in_memory: true, ..Plan::of_return(type_id) }),
+            Returned::Elsewhere(why) => Err(why),
+        };
+        let (state, location, fetch) = match &plan {
+            Ok(plan) => self.lower((place.object, place.pc), plan, argument, "retval"),
+            Err(why) => (State::Unsupported, Some((*why).to_owned()), None),
+        };
         Some(ValueAt {
             name: argument.map_or("$retval", |a| &a.text).to_owned(),
             role: Role::Return,
@@ -292,7 +299,7 @@ impl<'a> Values<'a> {
             state,
             location,
             fetch,
-            plan: Some(plan),
+            plan: plan.ok(),
             parameter: None,
             elsewhere: None,
             is_asked: false,
