@@ -120,8 +120,9 @@ fn the_shared_library_is_small_and_needs_libc_only() {
     // Reading kernels of stores took 0.1 MB of it, what the verifier refuses of BPF programs a part of the last, and rows along
     // a line 10 KB: they are decoded wherever they are read. A store's tables side by side take 25 KB, a bit for each kind of record.
     // Whether a register is the caller's still, numbers and offsets in the frame that operations make, and the runtimes that bear no
-    // uretprobe take 12 KB.
-    assert!(size <= 3_357_000, "libprobeidx.so has {size} bytes");
+    // uretprobe take 12 KB. What SystemTap refuses of arguments, variables and regular expressions of scripts, and where results are
+    // returned, take 24 KB.
+    assert!(size <= 3_382_000, "libprobeidx.so has {size} bytes");
     let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(&library));
     let needed = |tag: &str| -> Vec<&str> {
         dynamic.lines().filter(|l| l.contains(tag)).filter_map(|l| l.split(['[', ']']).nth(1)).collect()
