@@ -214,7 +214,7 @@ fn is_floating_point(view: &View<'_>, type_id: TypeId, depth: u32) -> bool {
 /// Where the result of a function is when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returned {
-    /// In the register that the kernel calls `$retval`, all or the first bytes of it.
+    /// In the register that the kernel calls `$retval`; of a struct, what fits there.
     Register,
     /// In memory, at the address in that register.
     Memory,
@@ -236,6 +236,11 @@ pub fn returned(view: &View<'_>, placed: Placed, type_id: TypeId) -> Returned {
     match kind {
         Some(TypeKind::Base) if is_floating_point => {
             Returned::Elsewhere("in a register for floating-point numbers, which the kernel does not save")
+        }
+        Some(TypeKind::Base | TypeKind::Enum)
+            if size.is_some_and(|size| size > view.address_size().into()) =>
+        {
+            Returned::Elsewhere("in two registers, of which the kernel reads one")
         }
         // A vector: an array is returned by no language.
         Some(TypeKind::Array) => {

@@ -25,6 +25,7 @@ __attribute__((section(".modinfo"), used)) static const char vermagic[] = "verma
 volatile long sink;
 __attribute__((noinline)) long first(long value) { sink = value; return value + 1; }
 __attribute__((noinline)) long second(long value) { sink = value; return value + 2; }
+__attribute__((noinline)) long long wide(long value) { sink = value; return value * 5LL; }
 "#;
 
 fn compile(target: &str, tree: &Tree, source: &str, object: &str) -> Option<std::path::PathBuf> {
@@ -119,6 +120,19 @@ fn parameters_are_where_kernels_pass_them() {
             format!("pair={first}:x32"),
         ];
         assert_eq!(fetched, wanted, "{target}");
+    }
+}
+
+#[test]
+fn of_a_number_in_two_registers_nothing_is_read() {
+    for target in [I386, ARM] {
+        let Some(kernel) = kernel(target) else { continue };
+        let returned = |function: &str| {
+            let place = kernel.json(&["-q", "resolve", &format!("{function}%return")]).swap_remove(0);
+            place["vars"][0]["fetch"].as_str().map(str::to_owned)
+        };
+        assert_eq!(returned("second").as_deref(), Some("retval=$retval:s32"), "{target}");
+        assert_eq!(returned("wide"), None, "{target}");
     }
 }
 
