@@ -18,8 +18,8 @@ impl Language {
     }
     /// Whether it is C, or not known: what has no debug information is a kernel's.
     pub fn is_c(self) -> bool {
-        // `DW_LANG_C89`, `_C`, `_C99`, `_C11`, `_C17`, and `_Mips_Assembler`.
-        matches!(self.0, 0 | 0x1 | 0x2 | 0xc | 0x1d | 0x2c | 0x8001)
+        // `DW_LANG_C89`, `_C`, `_C99`, `_C11`, `_C17`, `_C23`, and `_Mips_Assembler`.
+        matches!(self.0, 0 | 0x1 | 0x2 | 0xc | 0x1d | 0x2c | 0x3e | 0x8001)
     }
     /// Whether its runtime reads return addresses on its stacks, or returns without them.
     pub fn has_own_stack(self) -> bool {
