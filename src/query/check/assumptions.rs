@@ -16,7 +16,7 @@ pub(super) struct Assumed<'q> {
 }
 
 /// The kinds of points that have variables of their own.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     /// `procfs(…).read`: what a reader of the file gets.
     ProcfsRead,
@@ -113,7 +113,7 @@ impl<'q> Assumed<'q> {
     /// Identifies equivalent handlers: two places with the same answers count as one.
     pub fn fingerprint(&self, parts: &[&Statement]) -> u64 {
         let mut hasher = FxHasher::default();
-        self.returns().hash(&mut hasher);
+        (self.kind, self.returns()).hash(&mut hasher);
         for part in parts {
             std::ptr::from_ref(*part).hash(&mut hasher);
             for variable in part.variables() {

@@ -39,6 +39,8 @@ const HANDLERS: &[Case] = &[
     ("procfs.write { println($value) }", None),
     ("procfs.write { $value = \"a\" }", Some("it can be read alone")),
     ("procfs.write { println($val) }", Some("$value alone")),
+    // The first of two points takes what the second does not.
+    ("procfs.read, procfs.write { $value = \"a\" }", Some("it can be read alone")),
     ("netfilter.hook(\"NF_INET_LOCAL_IN\").pf(\"NFPROTO_IPV4\") { println($skb->len) }", None),
     (
         "netfilter.hook(\"NF_INET_LOCAL_IN\").pf(\"NFPROTO_IPV4\") { println($pf) }",
