@@ -93,7 +93,8 @@ pub fn parameters_of<'a>(
     if language.has_own_convention() {
         return vec![];
     }
-    let Some(is_hidden) = is_returned_through_a_pointer(view, result, language) else { return vec![] };
+    let hidden = is_returned_through_a_pointer(view, result, language);
+    let is_hidden = hidden.unwrap_or(false);
     let registers = machine::argument_registers(view.machine());
     let pc = placed.record.entry.get();
     let later = after_fentry(view, placed);
@@ -130,7 +131,10 @@ pub fn parameters_of<'a>(
             Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,
         };
-        found.push((position, Parameter { number, argument, slot, proof }));
+        // If an address may be passed before it, only what is there as if none were is known.
+        if hidden.is_some() || proof == Proof::Proved {
+            found.push((position, Parameter { number, argument, slot, proof }));
+        }
     }
     found
 }
