@@ -1,10 +1,7 @@
 //! The registers in which parameters are passed, by the prototype only.
-use super::record::{Btf, Id, Kind, Record};
+use super::record::{Btf, Id, Kind};
 use gimli::constants::DW_OP_reg0;
 use probeidx_format::machine::{address_size, argument_registers, is_returned_through_a_pointer};
-
-/// Deeper chains of typedefs and `const`s are cut: only damaged BTF has them.
-const DEEPEST: usize = 64;
 
 /// The DWARF operation (`DW_OP_regN`) of each parameter in a register. The list ends before the first parameter whose
 /// register is uncertain: one that is not an integer or pointer of one register, such as a struct by value, which may
@@ -26,7 +23,7 @@ pub fn registers(btf: &Btf<'_>, prototype: Id, machine: u16) -> Vec<u8> {
 
 /// Whether the address to write a result of this type to is passed before all parameters; `None` if that is not known.
 fn is_hidden(btf: &Btf<'_>, result: Id, machine: u16) -> Option<bool> {
-    let Some(result) = stripped(btf, result) else { return Some(false) };
+    let Some(result) = btf.stripped(result) else { return Some(false) };
     match result.kind {
         Kind::Struct | Kind::Union => is_returned_through_a_pointer(machine, result.word.into()),
         _ => Some(false),
@@ -34,23 +31,9 @@ fn is_hidden(btf: &Btf<'_>, result: Id, machine: u16) -> Option<bool> {
 }
 
 fn is_one_register(btf: &Btf<'_>, id: Id) -> bool {
-    stripped(btf, id).is_some_and(|record| match record.kind {
+    btf.stripped(id).is_some_and(|record| match record.kind {
         Kind::Pointer => true,
         Kind::Int | Kind::Enum | Kind::Enum64 => (1..=8).contains(&record.word),
         _ => false,
     })
-}
-
-/// A type without typedefs and qualifiers; `None` if it is not there. Number 0 is void.
-fn stripped<'b>(btf: &'b Btf<'b>, mut id: Id) -> Option<Record<'b>> {
-    for _ in 0..DEEPEST {
-        let record = btf.record(id)?;
-        match record.kind {
-            Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
-                id = record.target();
-            }
-            _ => return Some(record),
-        }
-    }
-    None
 }

@@ -38,20 +38,13 @@ fn is_plain(btf: &Btf<'_>, prototype: &Record<'_>) -> bool {
 }
 
 /// Whether a type is a number of up to 8 bytes or a pointer. That of `...` is none.
-fn is_word(btf: &Btf<'_>, mut id: Id) -> bool {
+fn is_word(btf: &Btf<'_>, id: Id) -> bool {
     const WORD: u32 = 8;
-    for _ in 0..DEEPEST {
-        let Some(record) = btf.record(id) else { return false };
-        match record.kind {
-            Kind::Pointer => return true,
-            Kind::Int | Kind::Enum | Kind::Enum64 => return record.word <= WORD,
-            Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
-                id = record.target()
-            }
-            _ => return false,
-        }
-    }
-    false
+    btf.stripped(id).is_some_and(|record| match record.kind {
+        Kind::Pointer => true,
+        Kind::Int | Kind::Enum | Kind::Enum64 => record.word <= WORD,
+        _ => false,
+    })
 }
 
 /// The key of a prototype: of its return type, and of each parameter's name and type.

@@ -267,6 +267,21 @@ impl<'d> Btf<'d> {
         })
     }
 
+    /// A type without typedefs and qualifiers; `None` for void, and for what is not there. Chains of more than 32 are cut: only damaged
+    /// BTF has them.
+    pub fn stripped(&self, mut id: Id) -> Option<Record<'d>> {
+        for _ in 0..32 {
+            let record = self.record(id)?;
+            match record.kind {
+                Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
+                    id = record.target();
+                }
+                _ => return Some(record),
+            }
+        }
+        None
+    }
+
     /// The place of a member, as a [`MemberRecord`](probeidx_format::record::MemberRecord) has it.
     pub fn place(&self, record: &Record<'d>, [_, id, word]: [u32; 3]) -> i64 {
         let (mut offset, mut width) = (word, 0);

@@ -84,14 +84,13 @@ impl Kind {
     /// Why a variable of its own cannot be read, or written.
     fn refusal(self, name: &str, access: Access) -> Option<&'static str> {
         match (self, access.writes) {
-            (Self::ProcfsRead, false) => Some("in a procfs read probe it can be written alone"),
-            (Self::ProcfsRead, true) => None,
-            (_, false) if name == "$verdict" && !access.guru => Some("it needs guru mode (stap -g)"),
-            (_, false) => None,
-            (Self::ProcfsWrite, true) => Some("in a procfs write probe it can be read alone"),
-            (Self::Netfilter, true) if name == "$verdict" => {
+            (Self::Netfilter, _) if name == "$verdict" => {
                 (!access.guru).then_some("it needs guru mode (stap -g)")
             }
+            (Self::ProcfsRead, false) => Some("in a procfs read probe it can be written alone"),
+            (Self::ProcfsRead, true) => None,
+            (_, false) => None,
+            (Self::ProcfsWrite, true) => Some("in a procfs write probe it can be read alone"),
             (_, true) => Some("it can be read alone"),
         }
     }

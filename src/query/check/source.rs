@@ -158,16 +158,19 @@ impl Source {
 
 /// Whether a file is a bpftrace script, by its name or its first line.
 fn is_bpftrace(path: &Path, bytes: &[u8]) -> bool {
-    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"bpftrace").is_some();
-    path.extension().is_some_and(|extension| extension == "bt") || is_called
+    is_for(path, bytes, "bt", b"bpftrace")
 }
 
 /// Whether a file is a program in Python, by its name or its first line.
 fn is_python(path: &Path, bytes: &[u8]) -> bool {
+    is_for(path, bytes, "py", b"python")
+}
+
+/// Whether a file has this extension, or a first line that names this interpreter.
+fn is_for(path: &Path, bytes: &[u8], extension: &str, interpreter: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"python").is_some();
-    path.extension().is_some_and(|extension| extension == "py") || is_called
+    path.extension().is_some_and(|own| own == extension)
+        || (first.starts_with(b"#!") && memchr::memmem::find(first, interpreter).is_some())
 }
 
 /// Whether a program in Python is a tool of bcc.

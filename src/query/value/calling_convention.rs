@@ -7,6 +7,7 @@ use crate::query::types::lookup;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::TypeId;
+use probeidx_format::record::TypeRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable;
 use probeidx_format::{View, machine};
@@ -89,10 +90,10 @@ pub fn parameters_of<'a>(
     location: impl Fn(u32) -> Option<Location<'a>>,
 ) -> Vec<(u32, Parameter)> {
     let language = Language::of_place(view, placed.id);
-    let result = functions::function(view, placed.record).and_then(|f| view.variables(f).return_type);
     if language.has_own_convention() {
         return vec![];
     }
+    let result = functions::function(view, placed.record).and_then(|f| view.variables(f).return_type);
     let hidden = is_returned_through_a_pointer(view, result, language);
     let is_hidden = hidden.unwrap_or(false);
     let registers = machine::argument_registers(view.machine());
@@ -168,9 +169,9 @@ const DEEPEST: u32 = 8;
 
 /// How a value of this type is passed; `None` for what takes several registers or memory, and where that is not known.
 fn class(view: &View<'_>, type_id: Option<TypeId>) -> Option<Class> {
-    let stripped = lookup::strip(view, type_id?)?;
-    let record = view.types.get(stripped.index())?;
-    let size = lookup::size_of(view, stripped)?;
+    let stripped = lookup::stripped(view, type_id?)?;
+    let size = lookup::size_of_stripped(view, stripped)?;
+    let record = stripped.1;
     let word = u64::from(view.address_size());
     match TypeKind::from_u8(record.kind) {
         TypeKind::Base if is_floating_point(view, stripped, 0) => {
@@ -186,13 +187,9 @@ fn class(view: &View<'_>, type_id: Option<TypeId>) -> Option<Class> {
             Some(Class::Word)
         }
         // Those of other sizes are passed by their address.
-        TypeKind::Struct | TypeKind::Union | TypeKind::Class
-            if view.machine() == machine::S390 && !size.is_power_of_two() =>
-        {
-            None
-        }
+        kind if kind.is_aggregate() && view.machine() == machine::S390 && !size.is_power_of_two() => None,
         // Some are passed as the floating-point numbers in them.
-        TypeKind::Struct | TypeKind::Union | TypeKind::Class if (1..=word).contains(&size) => {
+        kind if kind.is_aggregate() && (1..=word).contains(&size) => {
             (!is_floating_point(view, stripped, 0)).then_some(Class::Word)
         }
         _ => None,
@@ -200,17 +197,17 @@ fn class(view: &View<'_>, type_id: Option<TypeId>) -> Option<Class> {
 }
 
 /// Whether a type is or contains a floating-point number, or may.
-fn is_floating_point(view: &View<'_>, type_id: TypeId, depth: u32) -> bool {
-    let Some(stripped) = lookup::strip(view, type_id) else { return false };
-    let Some(record) = view.types.get(stripped.index()) else { return false };
+fn is_floating_point(view: &View<'_>, (type_id, record): (TypeId, TypeRecord), depth: u32) -> bool {
+    let is_part = |of: TypeId| {
+        let of = of.some().and_then(|of| lookup::stripped(view, of));
+        of.is_some_and(|of| is_floating_point(view, of, depth + 1))
+    };
     match TypeKind::from_u8(record.kind) {
         TypeKind::Base => record.encoding == FLOAT || OTHER_FLOATS.contains(&record.encoding),
-        TypeKind::Struct | TypeKind::Union | TypeKind::Class if depth >= DEEPEST => true,
-        TypeKind::Struct | TypeKind::Union | TypeKind::Class => view
-            .members(stripped)
-            .iter()
-            .any(|m| m.target.some().is_some_and(|of| is_floating_point(view, of, depth + 1))),
-        TypeKind::Array => record.target.some().is_some_and(|of| is_floating_point(view, of, depth + 1)),
+        kind if kind.is_aggregate() => {
+            depth >= DEEPEST || view.members(type_id).iter().any(|member| is_part(member.target))
+        }
+        TypeKind::Array => is_part(record.target),
         _ => false,
     }
 }
@@ -232,25 +229,20 @@ pub fn returned(view: &View<'_>, placed: Placed, type_id: TypeId) -> Returned {
     if language.has_own_convention() {
         return Returned::Elsewhere("where functions of this language return it is not known");
     }
-    let Some(stripped) = lookup::strip(view, type_id) else { return Returned::Register };
-    let kind = view.types.get(stripped.index()).map(|record| TypeKind::from_u8(record.kind));
+    let Some(stripped) = lookup::stripped(view, type_id) else { return Returned::Register };
     let is_floating_point = is_floating_point(view, stripped, 0);
     let machine = view.machine();
-    let size = lookup::size_of(view, stripped);
-    match kind {
-        Some(TypeKind::Base) if is_floating_point => {
+    let size = lookup::size_of_stripped(view, stripped);
+    match TypeKind::from_u8(stripped.1.kind) {
+        TypeKind::Base if is_floating_point => {
             Returned::Elsewhere("in a register for floating-point numbers, which the kernel does not save")
         }
-        Some(TypeKind::Base | TypeKind::Enum)
-            if size.is_some_and(|size| size > view.address_size().into()) =>
-        {
+        TypeKind::Base | TypeKind::Enum if size.is_some_and(|size| size > view.address_size().into()) => {
             Returned::Elsewhere("in two registers, of which the kernel reads one")
         }
         // A vector: an array is returned by no language.
-        Some(TypeKind::Array) => {
-            Returned::Elsewhere("in a register for vectors, which the kernel does not save")
-        }
-        Some(TypeKind::Struct | TypeKind::Union | TypeKind::Class) => {
+        TypeKind::Array => Returned::Elsewhere("in a register for vectors, which the kernel does not save"),
+        kind if kind.is_aggregate() => {
             let in_memory = size.and_then(|size| machine::is_returned_in_memory(machine, size));
             match in_memory {
                 // The System V ABI has the address in %rax, 3.2.3.
@@ -274,22 +266,17 @@ fn is_returned_through_a_pointer(
     result: Option<TypeId>,
     language: Language,
 ) -> Option<bool> {
-    let Some(stripped) = result.and_then(|result| lookup::strip(view, result)) else { return Some(false) };
-    let Some(record) = view.types.get(stripped.index()) else { return Some(false) };
+    let Some(stripped) = result.and_then(|result| lookup::stripped(view, result)) else { return Some(false) };
     let machine = view.machine();
-    let size = lookup::size_of(view, stripped).unwrap_or(0);
-    match TypeKind::from_u8(record.kind) {
+    let size = lookup::size_of_stripped(view, stripped).unwrap_or(0);
+    match TypeKind::from_u8(stripped.1.kind) {
         // Power returns up to eight numbers in registers for them.
-        TypeKind::Struct | TypeKind::Union | TypeKind::Class
-            if machine == machine::PPC64 && is_floating_point(view, stripped, 0) =>
-        {
+        kind if kind.is_aggregate() && machine == machine::PPC64 && is_floating_point(view, stripped, 0) => {
             None
         }
         // Other languages return what cannot be copied as bytes so, too.
-        TypeKind::Struct | TypeKind::Union | TypeKind::Class => {
-            machine::is_returned_through_a_pointer(machine, size)
-                .filter(|is_hidden| *is_hidden || language.is_c() || machine == machine::AARCH64)
-        }
+        kind if kind.is_aggregate() => machine::is_returned_through_a_pointer(machine, size)
+            .filter(|is_hidden| *is_hidden || language.is_c() || machine == machine::AARCH64),
         // Numbers of 128 bits.
         TypeKind::Base if size > view.address_size().into() => {
             matches!(machine, machine::X86_64 | machine::AARCH64).then_some(false)
