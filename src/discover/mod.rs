@@ -5,6 +5,7 @@
 //! (`modules.dep`). `separate` finds debug files by build id and name. `places` knows where distributions put debug
 //! information; `needless` drops irrelevant errors; `sysroot` resolves paths of another system. `user` opens one
 //! program or shared library. `package` takes what is wanted of packages.
+mod at_once;
 mod content;
 mod dependencies;
 #[cfg(test)]

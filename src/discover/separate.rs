@@ -1,15 +1,13 @@
 //! Finds debug information in separate files, by build id and by `.gnu_debuglink` (gdb's manual, "Separate Debug
 //! Files").
 use std::collections::HashSet;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use flate2::Crc;
-use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use super::walk::Candidate;
-use super::{Input, KernelInputs, Options, Running, Sysroot, head};
+use super::{Input, KernelInputs, Options, Running, Sysroot, at_once};
 use crate::build_id::{DEBUG_ROOT, debug_file, hex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
@@ -53,25 +51,19 @@ pub(super) fn pair(
         // Without the kernel's debug information the modules have no types to share, and BTF serves all.
         return;
     }
-    let mut bare: Vec<_> =
-        kernel.modules.iter_mut().filter(|m| !super::name::is_debug_file(&m.path)).collect();
+    let bare: Vec<_> = kernel.modules.iter_mut().filter(|m| !super::name::is_debug_file(&m.path)).collect();
     if bare.is_empty() {
         return;
     }
-    let pair = |module: &mut &mut Input| {
+    // Compressed modules are inflated, and a disk is waited for.
+    let looked = at_once::each(&bare, |module| {
         let mut strangers = vec![];
-        let looked = look(module, &roots, &options.sysroot, &mut strangers);
+        (look(module, &roots, &options.sysroot, &mut strangers), strangers)
+    });
+    for (module, (looked, strangers)) in bare.into_iter().zip(looked) {
         module.take(looked);
-        strangers
-    };
-    // Compressed modules are inflated, and a disk is waited for: in parallel if the system has threads left.
-    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(processors.max(head::AT_ONCE));
-    let found: Vec<Vec<Error>> = match threads.build() {
-        Ok(threads) => threads.install(|| bare.par_iter_mut().map(pair).collect()),
-        Err(_) => bare.iter_mut().map(pair).collect(),
-    };
-    skipped.extend(found.into_iter().flatten());
+        skipped.extend(strangers);
+    }
 }
 
 /// The debug information of an object.

@@ -9,7 +9,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::head::Head;
 use super::name::{self, Role};
-use super::{Options, Unpacked, content, package};
+use super::{Options, Unpacked, at_once, content, package};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::Compression;
 use crate::load::members::{Members, Opened};
@@ -67,7 +67,8 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
     for (root, path) in given {
         found.given(root, &path, options)?;
     }
-    for (path, head) in names.files.iter().zip(Head::of_each(&names.files)) {
+    let files: Vec<&PathBuf> = names.files.iter().collect();
+    for (path, head) in files.iter().zip(at_once::each(&files, |path| Head::of(path))) {
         found.file(path, None, head);
     }
     let mut broken = BTreeSet::new();
