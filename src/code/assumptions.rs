@@ -44,7 +44,7 @@
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that string among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::shapes::Shape;
 use crate::version::Version;
-use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 
 /// The newest kernel on which any of this was proven by booting it.
 pub const PROVEN: Version = (7, 3);
@@ -82,6 +82,9 @@ pub const PATCHES_SECOND: Version = (6, 16);
 pub const PPC64LE: Version = (5, 19);
 /// `arch_kprobe_on_func_entry` asks ftrace since (arch/powerpc/kernel/kprobes.c).
 pub const ENDS_ENTRIES_AT_SITES: Version = (6, 13);
+
+/// `arch_within_kprobe_blacklist` refuses entries since 5.1 (arch/arm/probes/kprobes/core.c); of older ones than this none was tried.
+pub const ARM: Version = (5, 10);
 
 /// BPF trampolines with these limits exist since; x86-64 has them since 5.5.
 pub const TRAMPOLINES: Version = (5, 10);
@@ -150,6 +153,7 @@ const PPC64: &[Machine] = &[EM_PPC64];
 const RISCV: &[Machine] = &[EM_RISCV];
 const S390X: &[Machine] = &[EM_S390];
 const I386: &[Machine] = &[EM_386];
+const ARM32: &[Machine] = &[EM_ARM];
 
 /// Layouts for kernels whose types are unavailable, older ones first.
 pub const SHAPES: &[Assumed] = &[
@@ -230,6 +234,9 @@ pub const SHAPES: &[Assumed] = &[
     },
     Assumed { name: "jump_entry", machines: I386, size: 12, members: &[("code", 0), ("target", 4)] },
     Assumed { name: "bug_entry", machines: I386, size: 12, members: &[("bug_addr", 0)] },
+    // The same headers on ARM, 5.10 to 7.2
+    Assumed { name: "jump_entry", machines: ARM32, size: 12, members: &[("code", 0), ("target", 4)] },
+    Assumed { name: "bug_entry", machines: ARM32, size: 12, members: &[("bug_addr", 0)] },
     // arch/riscv/include/asm/alternative.h, 6.12 to 7.2
     Assumed {
         name: "alt_entry",

@@ -5,7 +5,7 @@ use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
-use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::RefusedBy;
 use std::ops::Range;
 
@@ -43,6 +43,20 @@ fn areas_of(machine: u16, kernel: &Kernel<'_>) -> &'static [(&'static str, &'sta
         ],
         // arch/riscv/kernel/probes/kprobes.c, 6.12 and 7.2
         EM_S390 | EM_RISCV => &[("__irqentry_text_start", "__irqentry_text_end")],
+        _ => &[],
+    }
+}
+
+/// The areas that are refused without being listed (`arch_within_kprobe_blacklist`; arch/powerpc/kernel/kprobes.c, 6.1 to 7.2;
+/// arch/arm/probes/kprobes/core.c, 5.10 to 7.2).
+fn unlisted_of(machine: u16) -> &'static [(&'static str, &'static str)] {
+    match Machine(machine) {
+        EM_PPC64 => &[("_stext", "__head_end")],
+        EM_ARM => &[
+            ("__irqentry_text_start", "__irqentry_text_end"),
+            ("__entry_text_start", "__entry_text_end"),
+            ("__idmap_text_start", "__idmap_text_end"),
+        ],
         _ => &[],
     }
 }
@@ -89,12 +103,11 @@ pub fn refused(
         let area = tables.area(start, stop, "").filter(|area| is_text(area.start)).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }
-    if Machine(object.machine) == EM_PPC64 && !is_module {
-        // The entries of exceptions, which are refused without being listed (`arch_within_kprobe_blacklist`,
-        // arch/powerpc/kernel/kprobes.c, 6.1 to 7.2).
-        let head = tables.area("_stext", "__head_end", "").into_iter();
+    let unlisted = if is_module { &[] } else { unlisted_of(object.machine) };
+    for (start, stop) in unlisted {
+        let area = tables.area(start, stop, "").into_iter();
         let source = RefusedBy::Head as u32;
-        found.extend(head.map(|Range { start, end }| RefusedFacts { start, end, source }));
+        found.extend(area.map(|Range { start, end }| RefusedFacts { start, end, source }));
     }
     (found, fault)
 }

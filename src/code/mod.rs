@@ -4,6 +4,7 @@
 //! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/*/kernel/) and `kprobe_events`
 //! (kernel/trace/trace_kprobe.c), checked against the sources of 5.10 to 7.3 and running kernels
 //! (`tests/kernel/live`).
+mod arm;
 mod arm64;
 mod assumptions;
 mod blacklist;
@@ -34,7 +35,7 @@ pub use assumptions::PROVEN;
 pub use bodies::bodies;
 pub use entry::untouched;
 pub use extent::measure;
-use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel};
 use table::Tables;
@@ -107,6 +108,7 @@ pub fn read(
         EM_RISCV => riscv64::read,
         EM_S390 => s390x::read,
         EM_PPC64 => ppc64::read,
+        EM_ARM => arm::read,
         // On other machines the rules are unknown or not yet proven.
         _ => {
             facts.flags |= ObjectRecord::NO_RULES;

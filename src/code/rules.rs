@@ -2,7 +2,7 @@
 use super::assumptions;
 use super::table::Tables;
 use super::text::Text;
-use super::{arm64, ppc64, riscv64, s390x, trampolines, x86};
+use super::{arm, arm64, ppc64, riscv64, s390x, trampolines, x86};
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
@@ -86,6 +86,8 @@ pub struct Evidence {
     pub ends_entries_at_sites: Option<bool>,
     /// s390x: the known instructions.
     pub opcodes: Option<s390x::Opcodes>,
+    /// ARM: which instructions are probed.
+    pub decoder: Option<arm::Decoder>,
 }
 
 impl Evidence {

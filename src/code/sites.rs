@@ -19,15 +19,15 @@ pub struct Reader {
 /// How the entries of a table are read.
 pub type Read = fn(&Entry<'_, '_>, &mut Vec<SiteFacts>) -> Option<()>;
 
-/// The table of jump labels, whose entries have their address relative to themselves.
+/// The table of jump labels, whose entries have their address relative to themselves; on machines of 32 bits it is absolute.
 pub const fn jump_labels(read: Read) -> Reader {
     let entries = Entries::Struct("jump_entry", &["code"]);
     Reader { of: CodeTable::JumpLabels, table: JUMP_LABELS, entries, read }
 }
 
-/// The table of BUG and WARN, whose entries have their address relative to themselves.
+/// The table of BUG and WARN, of which the same holds.
 pub const fn bugs(read: Read) -> Reader {
-    let entries = Entries::Struct("bug_entry", &["bug_addr_disp"]);
+    let entries = Entries::Struct("bug_entry", &["bug_addr_disp|bug_addr"]);
     Reader { of: CodeTable::Bugs, table: BUGS, entries, read }
 }
 

@@ -194,6 +194,11 @@ impl<'d> Table<'d> {
         let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
         bytes.map_or(0, |bytes| self.order.read_u16(*bytes))
     }
+    /// The 32-bit number at an offset; 0 past the end.
+    pub fn word(&self, at: usize) -> u32 {
+        let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| self.order.read_u32(*bytes))
+    }
     /// The size of an address in bytes.
     pub fn address_size(&self) -> u8 {
         self.address_size

@@ -264,6 +264,8 @@ fn addend(machine: u16, kind: u32, place: i32) -> i32 {
         (elf::EM_386, 1 | 2 | 4) | (elf::EM_ARM, 2 | 3) => place,
         // R_ARM_PREL31
         (elf::EM_ARM, 42) => place << 1 >> 1,
+        // R_ARM_CALL, R_ARM_JUMP24: never applied, read for where a jump leads
+        (elf::EM_ARM, 28 | 29) => place << 8 >> 6,
         _ => 0,
     }
 }

@@ -27,6 +27,7 @@ pub struct Kernel {
 pub enum Architecture {
     X86_64,
     I386,
+    Arm,
     Arm64,
     S390x,
     Powerpc64,
@@ -46,6 +47,7 @@ impl Architecture {
         // `e_machine`, in the order of the file's bytes.
         match [header[18], header[19]] {
             [3, 0] => Self::I386,
+            [40, 0] => Self::Arm,
             [183, 0] => Self::Arm64,
             [0, 22] => Self::S390x,
             [21, 0] => Self::Powerpc64,
@@ -58,6 +60,7 @@ impl Architecture {
         match self {
             Self::X86_64 => "gcc",
             Self::I386 => "i686-linux-gnu-gcc",
+            Self::Arm => "arm-linux-gnueabihf-gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
             Self::S390x => "s390x-linux-gnu-gcc",
             Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",

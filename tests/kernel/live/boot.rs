@@ -275,10 +275,7 @@ impl Machine {
         // arm64 is emulated several times as slowly.
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
-            Architecture::I386 => 600 + count as u64 / 4,
-            Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 | Architecture::Riscv64 => {
-                600 + count as u64 / 4
-            }
+            _ => 600 + count as u64 / 4,
         };
         let more =
             attached * ATTACH_TIME + files * OBJECTS_TIME + sessions * SESSION_TIME + scripts * RUN_TIME;
@@ -306,6 +303,11 @@ impl Machine {
             Architecture::Arm64 => (
                 "ttyAMA0",
                 "-machine virt -cpu max,pauth-impdef=on -semihosting-config enable=on,userspace=on,target=native,chardev=told",
+            ),
+            // Without LPAE, as most of its kernels are: devices below 4 GiB.
+            Architecture::Arm => (
+                "ttyAMA0",
+                "-machine virt,highmem=off -cpu cortex-a15 -semihosting-config enable=on,userspace=on,target=native,chardev=told",
             ),
             Architecture::Riscv64 => (
                 "ttyS0",
@@ -421,6 +423,7 @@ fn emulator(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "qemu-system-x86_64",
         Architecture::I386 => "qemu-system-i386",
+        Architecture::Arm => "qemu-system-arm",
         Architecture::Arm64 => "qemu-system-aarch64",
         Architecture::S390x => "qemu-system-s390x",
         Architecture::Powerpc64 => "qemu-system-ppc64",

@@ -185,8 +185,10 @@ fn of_vmlinux(object: &Elf<'_>, code: &Code<'_>) -> Vec<(String, Vec<Place>)> {
             let distance = i32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
             let relative = (start + at as u64).wrapping_add_signed(distance.into());
             places.extend(code.at(relative));
-            if let Some(word) = bytes.get(at..at + 8).filter(|_| at % 8 == 0) {
-                places.extend(code.at(u64::from_le_bytes(word.try_into().unwrap_or_default())));
+            let size = usize::from(object.address_size);
+            if let Some(word) = bytes.get(at..at + size).filter(|_| at % size == 0) {
+                let address = word.iter().rev().fold(0, |address, byte| address << 8 | u64::from(*byte));
+                places.extend(code.at(address));
             }
         }
         found.push((name, places));
@@ -279,7 +281,9 @@ fn near(view: &View<'_>, place: Place, architecture: Architecture, random: &mut 
     let any = match architecture {
         Architecture::X86_64 | Architecture::I386 => offset + random.below(33) as i64 - 16,
         Architecture::S390x | Architecture::Riscv64 => offset + (random.below(65) as i64 - 32) * 2,
-        Architecture::Arm64 | Architecture::Powerpc64 => offset + (random.below(65) as i64 - 32) * 4,
+        Architecture::Arm | Architecture::Arm64 | Architecture::Powerpc64 => {
+            offset + (random.below(65) as i64 - 32) * 4
+        }
     };
     let found = before.into_iter().chain(behind).chain([any]).filter(is_within);
     found.map(|at| Place { pc: start + at as u32, ..place }).collect()

@@ -177,6 +177,7 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     let architecture = match kernel.architecture {
         Architecture::X86_64 => None,
         Architecture::I386 => Some("i386"),
+        Architecture::Arm => Some("arm"),
         Architecture::Arm64 => Some("arm64"),
         Architecture::Riscv64 => Some("riscv"),
         Architecture::S390x => Some("s390"),
