@@ -1,4 +1,5 @@
-//! Judges each instruction by itself, as `arch_prepare_kprobe` does (arch/arm/probes/kprobes/core.c).
+//! Judges each instruction by itself, as `arch_prepare_kprobe` does (arch/arm/probes/kprobes/core.c). That takes data between
+//! functions for instructions too; here none starts there.
 use super::sites::Alternatives;
 use super::{Decoder, Instruction, LENGTH};
 use crate::code::exits::{self, Exits, Jumps, Target};
@@ -28,10 +29,11 @@ pub fn decode(
 ) -> Vec<(u32, Vec<u8>)> {
     let starts = symbol_starts(symbols);
     let exits = Exits::new(object, symbols);
+    let mapping = mapping(object);
     let mut marks: Vec<(u32, u16)> = vec![];
     let mut bits = vec![];
     for section in text.sections().iter().filter(|s| s.is_whole()) {
-        let code = Code { section };
+        let code = Code { section, mapping: &mapping };
         bits.push((section.pcs.start, code.judge(rules, sites)));
         let first = starts.partition_point(|s| *s < section.pcs.start);
         let own = starts[first..].iter().take_while(|s| section.pcs.contains(*s));
@@ -45,18 +47,48 @@ pub fn decode(
     bits
 }
 
+/// Where data and where code starts, sorted: mapping symbols (ELF for the Arm Architecture, 5.5.5).
+fn mapping(object: &Elf<'_>) -> Vec<(u32, bool)> {
+    let mut found: Vec<(u32, bool)> = vec![];
+    for symbol in object.symbols {
+        let is_data = match object.symbol_name(symbol) {
+            [b'$', b'd', rest @ ..] if matches!(rest, [] | [b'.', ..]) => true,
+            [b'$', b'a', rest @ ..] if matches!(rest, [] | [b'.', ..]) => false,
+            _ => continue,
+        };
+        let pc = match object.is_relocatable {
+            true => Some(object.symbol_address(symbol)),
+            false => symbol.st_value.get(object.order).checked_sub(object.base),
+        };
+        found.extend(pc.and_then(|pc| u32::try_from(pc).ok()).map(|pc| (pc, is_data)));
+    }
+    found.sort_unstable();
+    found
+}
+
 struct Code<'a, 'd> {
     section: &'a CodeSection<'d>,
+    mapping: &'a [(u32, bool)],
 }
 
 impl Code<'_, '_> {
-    /// The aligned instructions in a range.
+    /// The aligned instructions in a range, without the data between them.
     fn instructions(&self, code: Range<u32>) -> impl Iterator<Item = (u32, Instruction)> {
         let section = self.section.pcs.start;
         let first = (code.start - section).next_multiple_of(LENGTH);
         let bytes = self.section.bytes.get(first as usize..(code.end - section) as usize).unwrap_or_default();
         let words = bytes.chunks_exact(LENGTH as usize).filter_map(Instruction::first);
-        (first.saturating_add(section)..).step_by(LENGTH as usize).zip(words)
+        let first = first.saturating_add(section);
+        let mut next = self.mapping.partition_point(|(pc, _)| *pc <= first);
+        let before = next.checked_sub(1).map(|at| self.mapping[at]);
+        let mut is_data = before.is_some_and(|(pc, is_data)| is_data && pc >= section);
+        (first..).step_by(LENGTH as usize).zip(words).filter(move |(pc, _)| {
+            while let Some((_, is)) = self.mapping.get(next).filter(|(start, _)| start <= pc) {
+                is_data = *is;
+                next += 1;
+            }
+            !is_data
+        })
     }
 
     /// Appends the instructions that cannot be probed, and returns a bit for every byte: whether an instruction starts there.

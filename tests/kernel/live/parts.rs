@@ -1,6 +1,6 @@
 //! What is put into the machine: our init, our module, and the kernel's modules in the order in which to load them.
 use crate::installed::{Architecture, Kernel, scratch};
-use probeidx::load::{Image, elf::Elf};
+use probeidx::load::{Image, decompress, elf::Elf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -228,13 +228,21 @@ fn add(
     for need in needs.split(',').filter(|n| !n.is_empty()) {
         add(files, need, found)?;
     }
-    // What was opened may be widened: the machine loads what is in the file.
+    // What was opened may be widened: the machine loads what is in the file, which its kernel need not be able to inflate.
     let bytes = match object.address_size {
-        4 => read(path)?,
+        4 => inflated(read(path)?)?,
         _ => image.bytes().to_vec(),
     };
     found.push((name.to_owned(), bytes));
     Ok(())
+}
+
+fn inflated(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    const MOST: u64 = 1 << 30;
+    match decompress::detect(&bytes) {
+        Some(kind) => decompress::decompress(kind, &bytes, MOST).map_err(|e| e.to_string()),
+        None => Ok(bytes),
+    }
 }
 
 /// All modules below a folder, under the names that the kernel gives them.

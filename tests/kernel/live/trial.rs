@@ -14,6 +14,8 @@ pub struct Trial {
     /// An ftrace site lies within the symbol, if not at its entry: that of a function behind it which lost at link time.
     /// ftrace takes the start of the symbol for that site.
     has_foreign_site: bool,
+    /// Its machine has instructions of one length, and constants between them.
+    is_fixed: bool,
     /// It is init code of a module that stays: that of ppc64le (`module_init_section`, arch/powerpc/kernel/module_64.c).
     stays: bool,
     pub address: Address,
@@ -45,9 +47,10 @@ impl Trial {
         let has = |flag| held.is_some_and(|h| h.record.has(flag));
         let has_foreign_site = has(SymbolRecord::TRACED) && !has(SymbolRecord::FTRACE_ENTRY);
         let stays = view.machine() == machine::PPC64 && matches!(address, Address::Module { .. });
+        let is_fixed = view.machine() == machine::ARM;
         let trial = |mechanism, verdict, request| {
             let (symbol, address) = (symbol.clone(), address.clone());
-            Self { mechanism, verdict, symbol, has_foreign_site, stays, address, request }
+            Self { mechanism, verdict, symbol, has_foreign_site, is_fixed, stays, address, request }
         };
         let register = |what| Request::Register { what, address: address.clone() };
         let mut trials = vec![];
@@ -97,6 +100,8 @@ impl Trial {
             "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
             // Nothing there ever runs, or there is no return to be seen.
             "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
+            // ARM looks at the alignment alone, and takes constants behind a function for instructions.
+            "not-boundary" if is_accepted && self.is_fixed => Outcome::Stricter,
             // Where its name leads: to its site or local entry (`kprobe_lookup_name`).
             "init-text"
                 if self.stays && answer.landed.as_ref().is_some_and(|l| (0..=16).contains(&l.behind)) =>

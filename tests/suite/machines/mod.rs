@@ -2,6 +2,8 @@
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod architectures;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod arm;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod arm64;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod narrow;
