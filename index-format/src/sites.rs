@@ -159,7 +159,7 @@ pub enum RefusedBy {
     NoinstrText = 3,
     /// Between `__entry_text_start` and `__entry_text_end`, and areas that the architecture adds.
     EntryText = 4,
-    /// Between `_stext` and `__head_end` of ppc64. The kernel's list does not have it.
+    /// Entries of exceptions and interrupts that the kernel refuses and does not list: those of ppc64 and ARM.
     Head = 5,
 }
 

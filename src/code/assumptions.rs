@@ -19,6 +19,10 @@
 //! | riscv64: ftrace patches only the second instruction of an entry | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted: all ftrace sites | 6.16 to 7.2 |
 //! | riscv64: names of registers for fetch arguments (`regoffset_table`, arch/riscv/kernel/ptrace.c) | | all of them | values fetched in the booted 7.2: 31 definitions | 7.2 |
 //! | 32-bit ARM, mips64, loongarch64: names of registers (`regoffset_table`, arch/*/kernel/ptrace.c) and which pass parameters (AAPCS32, n64, LoongArch psABI) | | all of them | source of 7.x; of mips64 and ARM also the locations at entries in the debug information | 6.1 to 7.2 |
+//! | ARM: which instructions are probed | the tables of its decoder (`probes_decode_arm_table`), from version [`ARM`] on | nothing: undecided without them, and where kprobes go by those of Thumb code | 5.10, 6.1, 6.12, 7.2 armmp booted | 5.10 to 7.2 |
+//! | ARM: what stores more than 64 bytes below the stack, or by a register, is refused (`arm_check_stack`) | | always | source; 5.10 to 7.2 armmp booted, whose code has hardly any | 5.10 to 7.2 |
+//! | ARM: entries, and code that is mapped at its own address, are refused without being listed (`arch_within_kprobe_blacklist`) | symbols that bound them | | 5.10 to 7.2 armmp booted | 5.10 to 7.2 |
+//! | ARM: on one processor, instructions are replaced by those in `__smpalt_begin`; their places are addresses, or offsets from their own | which of both lead to code | | 5.10 and 7.2 indexed; none was booted on a machine that cannot have a second | 5.10 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are still refused, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
 //! | ppc64le: which instructions are refused (`can_single_step`) | version ≥ [`PPC64LE`]; undecided for older ones | | 6.1, 6.12, 7.2 booted, 33,000 requests | 6.1 to 7.2 |

@@ -14,6 +14,7 @@ use crate::load::symbols::Symbol;
 pub use decoder::Decoder;
 use instruction::Instruction;
 use probeidx_format::record::{CodeTable, ObjectRecord, SiteKind};
+use rustc_hash::FxHashMap;
 
 /// The length of an instruction.
 const LENGTH: u32 = 4;
@@ -37,14 +38,21 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
         }
         return;
     };
-    // The call itself, wherever it stands in a function: GCC puts it behind what saves registers.
+    // The call itself, wherever it stands in a function: GCC puts it behind what saves registers. One behind the end is of a weak
+    // function that lost.
     let mut traced = tables.ftrace().unwrap_or_else(|error| {
         reading.lacks(CodeTable::Ftrace, error);
         vec![]
     });
     traced.retain(|pc| of.stays(*pc));
-    let first_from = |pc: u32| traced.get(traced.partition_point(|site| *site < pc)).copied();
-    mark_traced(symbols, &traced, text, |pc| (0, first_from(pc).unwrap_or(pc)));
+    let functions = symbols.iter().filter(|s| s.is_function() && s.size > 0);
+    let ends: FxHashMap<u32, u32> = functions.map(|s| (s.pc, s.pc.saturating_add(s.size))).collect();
+    let first_of = |pc: u32| {
+        let site = traced.get(traced.partition_point(|site| *site < pc)).copied();
+        site.filter(|site| ends.get(&pc).is_none_or(|end| site < end))
+    };
+    // An address in no function is none of a site.
+    mark_traced(symbols, &traced, text, |pc| (0, first_of(pc).unwrap_or(u32::MAX)));
     // `check_ftrace_location`, kernel/kprobes.c: there is no CONFIG_KPROBES_ON_FTRACE for ARM.
     reading.facts.sites.extend(traced.iter().map(|pc| site(*pc, LENGTH as u8, SiteKind::Ftrace)));
     read_all(&sites::READERS, of, reading);

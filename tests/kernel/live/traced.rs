@@ -51,7 +51,8 @@ pub fn is_listed(kernel: &Kernel, view: &View<'_>, objects: &[ObjectId], answers
     }
     let mut text = String::new();
     // Since 6.0 x86 and arm64 name none so far behind a function (FTRACE_MCOUNT_MAX_OFFSET); others have no such bound.
-    let has_no_bound = [Architecture::Riscv64, Architecture::Powerpc64].contains(&kernel.architecture);
+    let has_no_bound =
+        [Architecture::Arm, Architecture::Riscv64, Architecture::Powerpc64].contains(&kernel.architecture);
     let names_lost_sites = has_no_bound || kernel.release.starts_with(['4', '5']);
     // There the init code of modules stays (`module_init_section`, arch/powerpc/kernel/module_64.c).
     let stays = |name: &str| kernel.architecture == Architecture::Powerpc64 && name.ends_with(']');

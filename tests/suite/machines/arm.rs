@@ -109,6 +109,9 @@ fn kprobe_events_return_probes_and_ftrace() {
         [("untraced", "no-ftrace-site"), ("vmlinux:plain", "ok"), ("vmlinux:plain+4", "ftrace-site")];
     assert_all(&kernel, &events, "kprobe_events");
     assert_all(&kernel, &[("vmlinux:plain", "ok"), ("vmlinux:plain+8", "not-entry")], "kretprobe");
+    // ftrace names that site by the function before it, and kprobe_events goes by that.
+    assert_all(&kernel, &[("before_lost", "ok")], "kprobe_events");
+    assert_all(&kernel, &[("before_lost", "no-ftrace-site")], "ftrace");
     let ftrace = [("vmlinux:plain", "ok"), ("module_plain", "ok"), ("untraced", "no-ftrace-site")];
     assert_all(&kernel, &ftrace, "ftrace");
 }
