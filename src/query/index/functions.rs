@@ -448,15 +448,19 @@ pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed
     ranges.from(first).iter().take_while(|r| r.start.get() == pc).find_map(at_entry)
 }
 
-/// The innermost placement that holds an address. Cost: a binary search, then linear in the inline instances of the
-/// function.
-pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed> {
+/// The out-of-line function that holds an address. Cost: a binary search.
+pub fn outermost(view: &View<'_>, object: ObjectId, pc: u32) -> Option<Placed> {
     let ranges = view.ranges_of(object);
     let after = ranges.partition_point_of_key(|r| r.start.get() <= pc);
     let range = ranges.up_to(after).last().filter(|r| pc < r.end.get())?;
-    let record = view.places.get(range.place.index())?;
-    let mut innermost = Placed { id: range.place, record };
-    for at in range.place.index() + 1..view.places_of(object).end {
+    Some(Placed { id: range.place, record: view.places.get(range.place.index())? })
+}
+
+/// The innermost placement that holds an address. Cost: a binary search, then linear in the inline instances of the
+/// function.
+pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed> {
+    let mut innermost = outermost(view, object, pc)?;
+    for at in innermost.id.index() + 1..view.places_of(object).end {
         let inner = Placed { id: PlaceId::new(at as u32), record: view.places.at(at) };
         let Some(outer) = view.outer(inner.id, inner.record) else { break };
         if outer == innermost.id && view.details(inner.id, inner.record).ranges.any(|r| r.contains(pc)) {

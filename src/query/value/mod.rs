@@ -2,6 +2,7 @@
 pub mod calling_convention;
 pub(crate) mod dwarf_expr;
 pub mod fetch_arg;
+mod gcc_of_arm;
 pub mod lifetime;
 mod location;
 mod lowered;

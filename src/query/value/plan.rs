@@ -2,7 +2,7 @@
 //!
 //! A plan states what DWARF and the types state: an addition is never a memory read. A lowering rejects what it cannot
 //! express.
-use crate::query::value::location;
+use crate::query::value::{gcc_of_arm, location};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::spec::member_path::Step;
@@ -112,7 +112,9 @@ impl Plan {
                 return Ok(Self::of(vec![Op::Constant(value as i64)], false, type_id));
             }
             Location::Everywhere(expr) => expr,
-            Location::List(_) | Location::Within(..) => location.at_start(at.pc).ok_or(Missing::Elsewhere)?,
+            Location::List(_) | Location::Within(..) => {
+                gcc_of_arm::mended(view, location.at_start(at.pc).ok_or(Missing::Elsewhere)?, at)?
+            }
         };
         if expr.is_uninitialized() {
             return Err(Missing::Elsewhere);

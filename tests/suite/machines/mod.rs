@@ -6,6 +6,8 @@ pub mod arm;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod arm64;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod gcc_of_arm;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod narrow;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod ppc64le;
