@@ -91,7 +91,7 @@ pub extern "C" fn probeidx_status_name(status: i32) -> Text {
 }
 
 /// The reasons. The number of each is its position, from 1, and never changes; new ones are appended.
-const REASONS: [(Reason, &CStr, &CStr); 31] = [
+const REASONS: [(Reason, &CStr, &CStr); 32] = [
     (Reason::InitText, c"init-text", c"in init code"),
     (Reason::ExitText, c"exit-text", c"in exit code"),
     (Reason::Discarded, c"discarded", c"in discarded code"),
@@ -127,6 +127,7 @@ const REASONS: [(Reason, &CStr, &CStr); 31] = [
         c"runtime-stack",
         c"in a function whose runtime does not let its return be probed",
     ),
+    (Reason::Conditional, c"conditional", c"on an instruction under a condition, where probes miss calls"),
 ];
 
 /// The number of a verdict: 0 is ok.

@@ -22,13 +22,15 @@ pub enum SiteKind {
     /// An instruction that raises an exception, which kernels with
     /// [`REFUSES_TRAPS`](crate::record::ObjectRecord::REFUSES_TRAPS) refuse.
     Trap = 8,
+    /// An instruction under a condition, on a machine whose kernel calls the handler of a probe only where that holds.
+    Conditional = 9,
 }
 
 impl SiteKind {
     /// The kind of this number.
     pub fn from_number(number: u8) -> Option<Self> {
         use SiteKind::*;
-        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported, Ftrace, Trap]
+        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported, Ftrace, Trap, Conditional]
             .into_iter()
             .find(|kind| *kind as u8 == number)
     }

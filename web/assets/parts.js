@@ -27,6 +27,7 @@ const REASONS = {
   patched: "the running processor decides which instructions stand here",
   "not-boundary": "within an instruction",
   "unsupported-instruction": "this instruction cannot be probed",
+  "conditional": "the kernel calls a probe here only where the condition of the instruction holds",
   "no-ftrace-site": "notrace: only register_kprobe takes it",
   "not-entry": "no entry or return is here",
   inline: "inlined: no entry or return is here",

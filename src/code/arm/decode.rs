@@ -102,6 +102,7 @@ impl Code<'_, '_> {
             let kind = match (refused, other) {
                 (refused, Some(other)) if other != refused => Some(SiteKind::PatchedWhole),
                 (true, _) => Some(SiteKind::Unsupported),
+                (false, _) if instruction.is_conditional() => Some(SiteKind::Conditional),
                 (false, _) => None,
             };
             sites.extend(kind.map(|kind| SiteFacts { start: pc, length: 1, kind: kind as u8 }));

@@ -34,6 +34,12 @@ impl Instruction {
         self.is(0xfff0_00f0, 0xe7f0_00f0)
     }
 
+    /// Whether it runs under a condition. Where that does not hold, the kernel steps over it without calling the probe's handler
+    /// (`kprobe_handler`, arch/arm/probes/kprobes/core.c; seen on 6.1).
+    pub fn is_conditional(self) -> bool {
+        self.0 >> 28 < 0xe
+    }
+
     /// The target of a `b` or `bl` at this address.
     pub fn target(self, pc: u32) -> u32 {
         pc.wrapping_add(8).wrapping_add_signed((self.0 << 8) as i32 >> 6)
@@ -118,6 +124,8 @@ mod tests {
         assert_eq!(Instruction(0xea00_0000).target(0x100), 0x108);
         assert_eq!(Instruction(0xeaff_fffe).target(0x100), 0x100);
         assert_eq!(Instruction(0x0aff_fffd).target(0x100), 0xfc);
+        assert!(Instruction(0x1a00_0000).is_conditional() && !Instruction(0xea00_0000).is_conditional());
+        assert!(!Instruction(0xf57f_f05b).is_conditional(), "dmb ish");
         assert!(Instruction(0x1a00_0000).is_jump() && !Instruction(0xfa00_0000).is_jump(), "blx");
         for (word, text) in [
             (0xe12f_ff1e, "bx lr"),

@@ -314,6 +314,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             Some(SiteKind::Trap) if self.flags & ObjectRecord::REFUSES_TRAPS == 0 => None,
             Some(SiteKind::Unsupported | SiteKind::Trap) => Some(Reason::UnsupportedInstruction),
             Some(SiteKind::Ftrace) => Some(Reason::FtraceSite),
+            Some(SiteKind::Conditional) => Some(Reason::Conditional),
             None if s.may_be_of().is_some() => None,
             None => Some(Reason::Undecided(Unknown::SITE)),
         };

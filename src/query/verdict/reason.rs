@@ -36,6 +36,8 @@ pub enum Reason {
     NotBoundary,
     /// An instruction that the kernel can neither copy nor emulate.
     UnsupportedInstruction,
+    /// An instruction under a condition: the kernel takes the probe, and calls it only where that holds (32-bit ARM).
+    Conditional,
     /// The symbol has no ftrace site, and the mechanism needs one.
     NoFtraceSite,
     /// Not the entry of a function.
@@ -98,6 +100,7 @@ impl Reason {
             Self::Patched => "patched",
             Self::NotBoundary => "not-boundary",
             Self::UnsupportedInstruction => "unsupported-instruction",
+            Self::Conditional => "conditional",
             Self::NoFtraceSite => "no-ftrace-site",
             Self::NotEntry => "not-entry",
             Self::Inline => "inline",
@@ -137,6 +140,7 @@ impl Reason {
             Self::Patched => "within patched instructions",
             Self::NotBoundary => "within an instruction",
             Self::UnsupportedInstruction => "on an instruction that cannot be probed",
+            Self::Conditional => "on an instruction under a condition, where probes miss calls",
             Self::NoFtraceSite => "without an ftrace site",
             Self::NotEntry => "not at an entry",
             Self::Inline => "inlined",

@@ -100,6 +100,8 @@ impl Trial {
             "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
             // Nothing there ever runs, or there is no return to be seen.
             "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
+            // It would miss calls.
+            "conditional" if is_accepted => Outcome::Stricter,
             // ARM looks at the alignment alone, and takes constants behind a function for instructions.
             "not-boundary" if is_accepted && self.is_fixed => Outcome::Stricter,
             // Where its name leads: to its site or local entry (`kprobe_lookup_name`).
