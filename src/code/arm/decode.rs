@@ -52,8 +52,8 @@ fn mapping(object: &Elf<'_>) -> Vec<(u32, bool)> {
     let mut found: Vec<(u32, bool)> = vec![];
     for symbol in object.symbols {
         let is_data = match object.symbol_name(symbol) {
-            [b'$', b'd', rest @ ..] if matches!(rest, [] | [b'.', ..]) => true,
-            [b'$', b'a', rest @ ..] if matches!(rest, [] | [b'.', ..]) => false,
+            b"$d" | [b'$', b'd', b'.', ..] => true,
+            b"$a" | [b'$', b'a', b'.', ..] => false,
             _ => continue,
         };
         let pc = match object.is_relocatable {
