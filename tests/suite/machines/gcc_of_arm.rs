@@ -4,7 +4,7 @@ use crate::support::fixture::{Tree, skipped};
 use crate::support::tables::index;
 use std::process::Command;
 
-/// `inner` gets the address of `kept`, and a list says where that is; lines with a number are asked for.
+/// `inner` gets the address of `kept`, and a list says where that is. The line that names a function is asked for its `kept`.
 const TEXT: &str = "
 const char linux_banner[] __attribute__((used)) = \"Linux version 6.1.0-arm (build@host) (gcc) #1 SMP\";
 typedef __builtin_va_list va_list;
