@@ -53,8 +53,8 @@ pub struct CodeFacts {
     pub flags: u32,
     /// The tables that could not be read.
     pub unread: TableSet,
-    /// Which rules the kernel has, from the code of vmlinux.
-    pub evidence: Evidence,
+    /// For vmlinux: which rules the kernel has, from its code. It has some kilobytes, of which a module has no use.
+    pub evidence: Option<Box<Evidence>>,
     /// For vmlinux: whether the flags follow from the kernel's configuration.
     pub is_configured: bool,
 }
@@ -88,13 +88,14 @@ pub fn read(
 ) -> CodeFacts {
     let text = Text::new(object);
     let tables = Tables::new(object, symbols, is_module);
-    let mut facts = CodeFacts { evidence: kernel.evidence, ..CodeFacts::default() };
+    let mut facts = CodeFacts::default();
+    let mut kernel = kernel;
     if !is_module {
         facts.flags |= rules::of_kernel(object.machine, symbols, &kernel);
         facts.is_configured = kernel.config.is_some();
-        facts.evidence = Evidence::of(object, symbols, &text, &tables);
+        kernel.evidence = Evidence::of(object, symbols, &text, &tables);
+        facts.evidence = Some(Box::new(kernel.evidence));
     }
-    let kernel = Kernel { evidence: facts.evidence, ..kernel };
     let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module, &kernel);
     facts.refused = refused;
     let mut reading = Reading { facts: &mut facts, faults };

@@ -8,7 +8,7 @@ use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use crate::shapes::Shapes;
 use crate::version::Version;
-use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -98,6 +98,8 @@ impl Evidence {
             EM_AARCH64 => arm64::evidence(symbols, text),
             EM_RISCV => riscv64::evidence(symbols),
             EM_PPC64 => ppc64::evidence(symbols, text),
+            EM_S390 => Self { opcodes: s390x::Opcodes::of(object, symbols), ..Self::default() },
+            EM_ARM => Self { decoder: arm::Decoder::of(object, symbols), ..Self::default() },
             _ => Self::default(),
         }
     }

@@ -158,7 +158,12 @@ pub fn read<T: Send>(
                 Description::Dwarf(source) => source.tree.clone(),
                 _ => SourceTree::default(),
             };
-            let known = KernelFacts { shapes, layout, evidence: facts.code.evidence, tree };
+            let known = KernelFacts {
+                shapes,
+                layout,
+                evidence: facts.code.evidence.as_deref().copied().unwrap_or_default(),
+                tree,
+            };
             Ok((facts, evaluated, extracted, known, fallback))
         })?;
     for e in &extracted {

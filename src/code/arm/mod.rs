@@ -22,11 +22,8 @@ const LENGTH: u32 = 4;
 /// Reads the code and tables of a kernel object.
 pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
     let Object { object, text, tables, kernel, is_module } = *of;
-    if !is_module {
-        reading.facts.evidence.decoder = Decoder::of(object, symbols);
-    }
     let is_known = kernel.version.is_some_and(|version| version >= assumptions::ARM);
-    let Some(decoder) = reading.facts.evidence.decoder.filter(|_| is_known) else {
+    let Some(decoder) = kernel.evidence.decoder.filter(|_| is_known) else {
         reading.facts.flags |= ObjectRecord::NO_RULES;
         if !is_module {
             let (major, minor) = assumptions::ARM;

@@ -24,10 +24,7 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
     });
     traced.retain(|pc| of.stays(*pc));
     mark_traced(symbols, &traced, text, |pc| (0, pc));
-    if !of.is_module {
-        reading.facts.evidence.opcodes = Opcodes::of(object, symbols);
-    }
-    let opcodes = reading.facts.evidence.opcodes;
+    let opcodes = of.kernel.evidence.opcodes;
     if opcodes.is_none() {
         reading.facts.flags |= ObjectRecord::NO_RULES;
     }
