@@ -65,6 +65,7 @@ impl Stap {
                 true => None,
                 false => Some(text(self.compatible)?.to_owned()),
             },
+            bpftrace: None,
         })
     }
 }

@@ -108,6 +108,7 @@ fn outcomes(
         guru: settings.guru || is_run_as_guru(text),
         runtime: Runtime::Kernel,
         systemtap: None,
+        bpftrace: project(document).and_then(|project| project.bpftrace),
     };
     let source = match Source::of_kind(document.language.kind(), &document.path, text.as_bytes().to_vec()) {
         Ok(source) => source,
@@ -135,10 +136,14 @@ fn is_run_as_guru(text: &str) -> bool {
 
 /// The alternatives that the script and its project name.
 fn needs(document: &Document) -> Vec<Need> {
-    let project = project::of_file(&document.path).and_then(|file| Project::read(&file).ok());
     let mut needs = Need::of_text(&document.text).unwrap_or_default();
-    needs.extend(project.into_iter().flat_map(|project| project.needs));
+    needs.extend(project(document).into_iter().flat_map(|project| project.needs));
     needs
+}
+
+/// What its project says of it.
+fn project(document: &Document) -> Option<Project> {
+    project::of_file(&document.path).and_then(|file| Project::read(&file).ok())
 }
 
 /// The parts of a script, each from a line that can only start a probe to the next one; none if there are too many, or if

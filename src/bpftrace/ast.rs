@@ -10,8 +10,8 @@ pub struct Script {
     pub types: Vec<OwnType>,
     /// Where it includes headers, from which other types may come, whatever the kernel's BTF has.
     pub includes: Vec<Branch>,
-    /// What to do about attach points that are not there.
-    pub missing: Missing,
+    /// What to do about attach points that are not there, if the script says it.
+    pub missing: Option<Missing>,
 }
 
 /// What is read on which kernels: `#ifndef BPFTRACE_HAVE_BTF`.
@@ -34,15 +34,12 @@ impl Branch {
 }
 
 /// What bpftrace does about attach points that are not there (`missing_probes`, bpftrace 0.22).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// It warns, and goes on if the probe has others.
-    #[default]
-    Warn,
-    /// It goes on.
-    Ignore,
+    /// It goes on, with a warning or without.
+    GoesOn,
     /// It ends.
-    Error,
+    Ends,
 }
 
 /// A probe: its attach points share a handler.

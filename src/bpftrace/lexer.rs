@@ -141,19 +141,12 @@ impl<'t> Lexer<'t> {
     pub fn attach_point(&mut self) -> Result<&'t str> {
         self.blanks()?;
         let rest = self.rest();
-        let kind_end = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        // The probe may have a name of its own before the kind: `name=uprobe`.
+        let is_of_head = |b: &u8| b.is_ascii_alphanumeric() || b"_=".contains(b);
+        let kind_end = rest.bytes().take_while(is_of_head).count();
         let may_be_path = matches!(
-            &rest[..kind_end],
-            "uprobe"
-                | "u"
-                | "uretprobe"
-                | "ur"
-                | "usdt"
-                | "U"
-                | "watchpoint"
-                | "w"
-                | "asyncwatchpoint"
-                | "aw"
+            rest[..kind_end].rsplit('=').next().unwrap_or_default().to_ascii_lowercase().as_str(),
+            "uprobe" | "u" | "uretprobe" | "ur" | "usdt" | "watchpoint" | "w" | "asyncwatchpoint" | "aw"
         );
         let mut at = 0;
         while let Some(c) = rest[at..].chars().next() {

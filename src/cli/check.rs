@@ -1,4 +1,6 @@
 //! `probeidx check`
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::project::{self, Project};
+use crate::bpftrace::Version;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::{Selection, side_by_side};
 use crate::query::Index;
@@ -68,10 +71,25 @@ pub fn grid(args: &Check, opened: Vec<(KernelDescription, Arc<Index>)>, config: 
             Runs::Bpf => Runtime::Bpf,
         },
         systemtap: args.compatible.clone(),
+        bpftrace: args.bpftrace.as_deref().map(Version::parse).transpose()?,
     };
     let needs = args.need.iter().map(|text| Need::parse(text)).collect::<Result<Vec<_>>>()?;
-    let read: Vec<(PathBuf, Result<Given>)> =
-        args.files.iter().map(|path| (path.clone(), Given::new(path, config))).collect();
+    let mut projects = BTreeMap::new();
+    let mut read: Vec<(PathBuf, Result<Given>)> = vec![];
+    for path in &args.files {
+        let mut given = Given::new(path, config);
+        if let Some(file) = project::of_file(path) {
+            let project = match projects.entry(file) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let project = Project::read(new.key())?;
+                    new.insert(project)
+                }
+            };
+            given = given.map(|given| Given { bpftrace: project.bpftrace, ..given });
+        }
+        read.push((path.clone(), given));
+    }
     let per_kernel = side_by_side(&opened, |(_, index)| judged(&read, index, &asked));
     let mut files: Vec<Row> =
         read.iter().map(|(path, _)| Row { file: path.display().to_string(), outcomes: vec![] }).collect();
@@ -79,11 +97,7 @@ pub fn grid(args: &Check, opened: Vec<(KernelDescription, Arc<Index>)>, config: 
         files.iter_mut().zip(judged?).for_each(|(row, outcome)| row.outcomes.push(outcome));
     }
     let own = read.iter().filter_map(|(_, read)| read.as_ref().ok()).flat_map(|read| &read.needs);
-    let mut projects: Vec<PathBuf> = args.files.iter().filter_map(|path| project::of_file(path)).collect();
-    projects.sort();
-    projects.dedup();
-    let projects = projects.iter().map(|path| Project::read(path)).collect::<Result<Vec<_>>>()?;
-    let own = own.chain(projects.iter().flat_map(|project| &project.needs));
+    let own = own.chain(projects.values().flat_map(|project: &Project| &project.needs));
     needs.iter().chain(own).for_each(|need| need.forgive(&mut files));
     let kernels = opened.into_iter().map(|(kernel, _)| kernel).collect();
     let mut grid = Grid { kernels, files };
@@ -99,6 +113,8 @@ struct Given {
     source: Source,
     /// The alternatives in its comments.
     needs: Vec<Need>,
+    /// The version of bpftrace that its project has.
+    bpftrace: Option<Version>,
 }
 
 impl Given {
@@ -110,7 +126,7 @@ impl Given {
             Some("-") => Kind::guessed(&bytes),
             _ => Kind::of(path, &bytes),
         };
-        Ok(Self { source: Source::of_kind(kind, path, bytes)?, needs })
+        Ok(Self { source: Source::of_kind(kind, path, bytes)?, needs, bpftrace: None })
     }
 }
 
@@ -124,6 +140,7 @@ fn judged(
     let definitions = check::definitions(view).map_err(|error| index.named(error));
     let judged = files.iter().map(|(_, read)| {
         let read = read.as_ref().map_err(Error::clone)?;
+        let asked = &Asked { bpftrace: asked.bpftrace.or(read.bpftrace), ..asked.clone() };
         read.source.judge(view, definitions.as_ref(), asked).map_err(|error| index.named(error))
     });
     Ok(judged.collect())

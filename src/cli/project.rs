@@ -5,7 +5,10 @@
 //! [check]
 //! # Programs of which one that works suffices, as --need has them.
 //! need = ["blk_account_io_start|__blk_account_io_start"]
+//! # The version of bpftrace that runs the scripts, as --bpftrace has it.
+//! bpftrace = "0.24"
 //! ```
+use crate::bpftrace::Version;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::check::needs::Need;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,8 @@ const LARGEST: u64 = 1 << 20;
 pub struct Project {
     /// Alternatives: `[check] need`.
     pub needs: Vec<Need>,
+    /// The version of bpftrace: `[check] bpftrace`.
+    pub bpftrace: Option<Version>,
 }
 
 /// The file that counts for a file.
@@ -57,11 +62,21 @@ impl Project {
 
     fn check(&mut self, path: &Path, table: &Table) -> Result<()> {
         for (key, value) in table {
-            let list = value.as_array().filter(|_| key == "need");
-            let list = list.ok_or_else(|| wrong(path, format!("[check] has need = [\"A|B\"], not {key}")))?;
-            for one in list {
-                let text = one.as_str().ok_or_else(|| wrong(path, "need is a list of texts".to_owned()))?;
-                self.needs.push(Need::parse(text).map_err(|error| error.at(path))?);
+            match (key.as_str(), value) {
+                ("need", Value::Array(list)) => {
+                    for one in list {
+                        let text =
+                            one.as_str().ok_or_else(|| wrong(path, "need is a list of texts".to_owned()))?;
+                        self.needs.push(Need::parse(text).map_err(|error| error.at(path))?);
+                    }
+                }
+                ("bpftrace", Value::String(version)) => {
+                    self.bpftrace = Some(Version::parse(version).map_err(|error| error.at(path))?);
+                }
+                _ => {
+                    let has = "[check] has need = [\"A|B\"] and bpftrace = \"0.24\"";
+                    return Err(wrong(path, format!("{has}, not {key}")));
+                }
             }
         }
         Ok(())

@@ -56,7 +56,7 @@ impl<'t> Parser<'t> {
                 let start = self.lexer.at;
                 self.skip_definition()?;
                 let text = self.lexer.text.get(start..self.lexer.at).unwrap_or_default();
-                script.missing = missing(text).unwrap_or(script.missing);
+                script.missing = missing(text).or(script.missing);
             }
             Token::Word("import" | "let" | "macro" | "fn" | "subprog") => self.skip_definition()?,
             _ => {
@@ -204,7 +204,7 @@ impl<'t> Parser<'t> {
 fn missing(text: &str) -> Option<Missing> {
     let (_, value) = text.split_once("missing_probes")?;
     let value = value.trim_start_matches([' ', '\t', '=', '"']);
-    [("warn", Missing::Warn), ("ignore", Missing::Ignore), ("error", Missing::Error)]
+    [("warn", Missing::GoesOn), ("ignore", Missing::GoesOn), ("error", Missing::Ends)]
         .into_iter()
         .find_map(|(name, missing)| value.starts_with(name).then_some(missing))
 }

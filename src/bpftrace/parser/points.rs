@@ -53,9 +53,10 @@ const WORDS: [(&str, Kind); 46] = [
     ("fsession", Kind::Fentry),
 ];
 
-/// The kind of probe that a word introduces; [`Kind::Unknown`] of any other.
+/// The kind of probe that a word introduces, in capitals or not (0.24); [`Kind::Unknown`] of any other.
 pub fn kind(word: &str) -> Kind {
-    WORDS.iter().find(|(known, _)| *known == word).map_or(Kind::Unknown, |(_, kind)| *kind)
+    let known = |word: &str| WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
+    known(word).or_else(|| known(&word.to_ascii_lowercase())).unwrap_or(Kind::Unknown)
 }
 
 impl Parser<'_> {
@@ -65,7 +66,11 @@ impl Parser<'_> {
         let start = self.lexer.clone();
         let text = self.lexer.attach_point()?;
         let mut parts = split(text);
-        let word = if parts.is_empty() { String::new() } else { parts.remove(0) };
+        let mut word = if parts.is_empty() { String::new() } else { parts.remove(0) };
+        // A name of the probe's own: `name=kprobe:f` (0.25).
+        if let Some((_, kind)) = word.split_once('=') {
+            word = kind.to_owned();
+        }
         let is_word =
             !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_*.".contains(&b));
         if !is_word {

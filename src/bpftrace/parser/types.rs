@@ -126,6 +126,7 @@ impl Parser<'_> {
             let mut words: Vec<&str> = vec![];
             let (mut pointers, mut is_array) = (0, false);
             loop {
+                let before = self.lexer.clone();
                 match self.lexer.next()? {
                     Token::Word(word) => words.push(word),
                     Token::Sign("*") => pointers += 1,
@@ -136,6 +137,11 @@ impl Parser<'_> {
                     // The width of a bit-field.
                     Token::Sign(":") | Token::Number(_) => {}
                     Token::Sign(";") => break,
+                    // The last one may go without a `;`.
+                    Token::Sign("}") => {
+                        self.lexer = before;
+                        break;
+                    }
                     Token::Sign("{" | "(") => {
                         self.lexer.skip_brackets()?;
                         is_understood = false;

@@ -33,6 +33,10 @@ pub struct Check {
     /// The SystemTap version to be compatible with, like stap --compatible
     #[arg(long, value_name = "VERSION")]
     pub compatible: Option<String>,
+    /// The version of bpftrace that runs the scripts, as bpftrace --version prints it; without one, what works with some
+    /// version works, and findings say where versions differ
+    #[arg(long, value_name = "VERSION")]
+    pub bpftrace: Option<String>,
     /// Fail for partial coverage, and for programs and modules that are not indexed, too
     #[arg(long)]
     pub strict: bool,

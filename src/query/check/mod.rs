@@ -52,6 +52,8 @@ pub struct Asked {
     pub runtime: Runtime,
     /// As with `stap --compatible`.
     pub systemtap: Option<String>,
+    /// The version of bpftrace that runs its scripts; without one, what works with some version works.
+    pub bpftrace: Option<crate::bpftrace::Version>,
 }
 
 /// The result for one script on one kernel.

@@ -143,7 +143,7 @@ impl Source {
     /// Those of [`check`], for SystemTap.
     pub fn judge(&self, view: &View<'_>, library: Library<'_, '_>, asked: &Asked) -> Result<FileOutcome> {
         match &self.content {
-            Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text)),
+            Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text, asked.bpftrace)),
             Content::SystemTap(bytes) => {
                 let is_list = !is_script(&self.path, bytes);
                 Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path, is_list))

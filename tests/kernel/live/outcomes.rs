@@ -141,7 +141,7 @@ pub fn of_files(kernel: &Kernel, modules: &[&str], files: &[PathBuf]) -> Result<
     if let Some((name, errno)) = answers.modules.iter().find(|(_, errno)| *errno != 0) {
         return Err(format!("the kernel does not load {name}: {}", errno_name(*errno)));
     }
-    let foretold = foretold(kernel, files)?;
+    let foretold = foretold(kernel, files, &[])?;
     let mut outcomes = vec![];
     for (file, answer) in files.iter().zip(answers.answers) {
         let name = file.display().to_string();
@@ -197,14 +197,14 @@ impl Reason {
     }
 }
 
-/// What `check --json` says, with the index of `$PROBEIDX_DB` if it has the kernel.
-pub fn foretold(kernel: &Kernel, files: &[PathBuf]) -> Result<Vec<Value>, String> {
+/// What `check --json` says with these options, with the index of `$PROBEIDX_DB` if it has the kernel.
+pub fn foretold(kernel: &Kernel, files: &[PathBuf], options: &[&str]) -> Result<Vec<Value>, String> {
     let given = std::env::var_os("PROBEIDX_DB").map(PathBuf::from);
     let given =
         given.map(|folder| folder.join(format!("{}.pidx", kernel.release))).filter(|path| path.exists());
     let index = given.unwrap_or_else(|| installed::index(kernel));
     let mut check = Command::new(installed::program());
-    check.args(["check", "--json", "--db"]).arg(&index).args(files);
+    check.args(["check", "--json", "--db"]).arg(&index).args(options).args(files);
     let out = check.output().map_err(|e| e.to_string())?;
     let lines = out.stdout.split(|b| *b == b'\n').filter(|line| !line.is_empty());
     let read: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();

@@ -1,7 +1,8 @@
 //! bpftrace's scripts against the kernel: bpftrace of this machine attaches each, and `check` has foretold what becomes of it.
 //!
 //! They are the tools that come with it, and small ones for each rule: `tests/fixtures/bpftrace/rules.txt`. Each takes seconds, as
-//! bpftrace compiles it: some are tried, others in each run.
+//! bpftrace compiles it: some are tried, others in each run, all with `$PROBEIDX_ALL`. `$PROBEIDX_BPFTRACE` is the folder in which
+//! another bpftrace is unpacked, with the libraries that it needs; `$PROBEIDX_SCRIPTS` is a folder of other scripts.
 use super::boot::{Machine, Request};
 use super::outcomes::{Agreement, Class, unexplained};
 use super::parts;
@@ -12,7 +13,9 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const BPFTRACE: &str = "/usr/bin/bpftrace";
+/// Where it is in its folder, and where the folder of its libraries is.
+const BPFTRACE: &str = "usr/bin/bpftrace";
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 /// One in so many of the scripts.
 const SHARE: usize = 12;
 
@@ -86,7 +89,10 @@ fn scripts_do_what_check_foretells() {
 
 fn foretold(kernel: &Kernel) {
     let folder = tempfile::tempdir().unwrap();
-    let all: Vec<(String, PathBuf)> = tools().into_iter().chain(rules(folder.path())).collect();
+    let all = match std::env::var_os("PROBEIDX_SCRIPTS") {
+        Some(others) => scripts_in(&[others.as_ref()]),
+        None => tools().into_iter().chain(rules(folder.path())).collect(),
+    };
     let seed = seed();
     let count = all.len() / SHARE;
     let scripts = some(all, count, seed);
@@ -101,20 +107,88 @@ fn foretold(kernel: &Kernel) {
     assert!(range.contains(&attached), "{}: {attached} of {} attach", kernel.release, outcomes.len());
 }
 
+/// The folder of the bpftrace that is to be tried: this machine's, or another one.
+fn root() -> PathBuf {
+    std::env::var_os("PROBEIDX_BPFTRACE").map_or_else(|| "/".into(), PathBuf::from)
+}
+
+/// bpftrace as it is carried into a machine.
+struct Bpftrace {
+    /// With its libraries, by the path in the machine.
+    files: Vec<(String, Vec<u8>)>,
+    /// What runs it there.
+    command: String,
+    version: String,
+}
+
+fn bpftrace() -> Result<Bpftrace, String> {
+    let root = root();
+    let version = |command: &mut Command| {
+        let ran = command.arg("--version").output().map_err(|e| format!("bpftrace: {e}"))?;
+        Ok::<_, String>(String::from_utf8_lossy(&ran.stdout).trim().to_owned())
+    };
+    if root == Path::new("/") {
+        return Ok(Bpftrace {
+            files: parts::carried(&[&format!("/{BPFTRACE}")])?,
+            command: "bpftrace".to_owned(),
+            version: version(&mut Command::new("bpftrace"))?,
+        });
+    }
+    let (program, libraries) = (root.join(BPFTRACE), root.join(LIBRARIES));
+    let loader = libraries.join("ld-linux-x86-64.so.2");
+    let mut list = Command::new(&loader);
+    list.arg("--library-path").arg(&libraries).arg("--list").arg(&program);
+    let ran = list.output().map_err(|e| format!("{}: {e}", loader.display()))?;
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let needed =
+        printed.split_ascii_whitespace().map(PathBuf::from).filter(|path| path.starts_with(&libraries));
+    let mut files = parts::carried(&[])?;
+    for from in needed.chain([loader.clone(), program.clone()]) {
+        let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push((
+            format!("b/{name}"),
+            std::fs::read(&from).map_err(|e| format!("{}: {e}", from.display()))?,
+        ));
+    }
+    let mut itself = Command::new(&loader);
+    itself.arg("--library-path").arg(&libraries).arg(&program);
+    Ok(Bpftrace {
+        files,
+        command: "/b/ld-linux-x86-64.so.2 --library-path /b /b/bpftrace".to_owned(),
+        version: version(&mut itself)?,
+    })
+}
+
 /// The tools that come with bpftrace.
 fn tools() -> Vec<(String, PathBuf)> {
-    let entries = ["/usr/sbin", "/usr/share/bpftrace/tools"].map(std::fs::read_dir);
-    let files = entries.into_iter().flatten().flatten().flatten().map(|entry| entry.path());
+    let folders = ["usr/sbin", "usr/share/bpftrace/tools"].map(|folder| root().join(folder));
+    scripts_in(&[&folders[0], &folders[1]])
+}
+
+fn scripts_in(folders: &[&Path]) -> Vec<(String, PathBuf)> {
+    let entries = folders.iter().map(std::fs::read_dir);
+    let files = entries.flatten().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "bt")).collect();
     files.sort();
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     files.into_iter().map(|path| (name(&path), path)).collect()
 }
 
+/// Whether a version takes configurations with `missing_probes` (0.22).
+fn is_of_later(version: &str) -> bool {
+    installed::numbers(version) >= vec![0, 22]
+}
+
 /// The scripts for each rule, each in a file of its own.
 fn rules(folder: &Path) -> Vec<(String, PathBuf)> {
-    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bpftrace/rules.txt");
-    let all = std::fs::read_to_string(&all).unwrap_or_else(|e| panic!("{}: {e}", all.display()));
+    let read = |name: &str| {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bpftrace").join(name);
+        std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+    };
+    let mut all = read("rules.txt");
+    if is_of_later(&bpftrace().map(|bpftrace| bpftrace.version).unwrap_or_default()) {
+        all += &read("rules-of-later.txt");
+    }
     let mut rule = "";
     let mut scripts = vec![];
     for (number, line) in all.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -133,7 +207,8 @@ fn rules(folder: &Path) -> Vec<(String, PathBuf)> {
 
 fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcome>, String> {
     let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
-    let mut machine = machine.files(parts::carried(&[BPFTRACE])?).files(headers());
+    let Bpftrace { files, command, version } = bpftrace()?;
+    let mut machine = machine.files(files).files(headers());
     let mut requests = vec![];
     for (number, (_, path)) in scripts.iter().enumerate() {
         let text = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -145,9 +220,9 @@ fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcom
             true => "BPFTRACE_BTF=/sys/kernel/btf/vmlinux",
             false => "",
         };
-        // It ends with what it started, once all probes are attached.
+        // It ends with what it started, once all probes are attached. It compiles into `/dev/fd`.
         let run = format!(
-            "{offset} {types} timeout -s INT 60 bpftrace --unsafe -c '/bin/busybox true' /x/{number}.bt\n"
+            "[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd\n{offset} {types} timeout -s INT 60 {command} --unsafe -c '/bin/busybox true' /x/{number}.bt\n"
         );
         machine = machine.file(&format!("x/{number}.bt"), text);
         machine = machine.file(&format!("x/{number}.sh"), run.into_bytes());
@@ -155,7 +230,7 @@ fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcom
     }
     let answers = machine.boot(&requests)?.answers;
     let files: Vec<PathBuf> = scripts.iter().map(|(_, path)| path.clone()).collect();
-    let foretold = super::outcomes::foretold(kernel, &files)?;
+    let foretold = super::outcomes::foretold(kernel, &files, &["--bpftrace", &version])?;
     let outcomes = scripts.iter().zip(answers).map(|((name, path), answer)| {
         let path = path.display().to_string();
         let of_file = foretold.iter().filter(|one| one["file"] == *path);
@@ -223,6 +298,9 @@ impl Outcome {
                 format!("could not attach probe {}, skipping", point.text),
                 format!("No BTF found for {what}, skipping"),
                 format!("tracepoint not found: {what}"),
+                // 0.24 and 0.25.
+                format!("Unable to attach probe: {}. Skipping", point.text),
+                format!(" {what}. Skipping"),
             ];
             self.printed.lines().any(|line| warnings.iter().any(|warning| line.contains(warning)))
         };

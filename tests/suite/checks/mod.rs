@@ -3,6 +3,7 @@
 mod bcc;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod bpftrace;
+mod bpftrace_versions;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod forms;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

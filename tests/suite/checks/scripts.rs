@@ -55,7 +55,7 @@ pub const ALL: &[(&str, &[Case])] = &[
                 &[
                     "kprobe:stays ok",
                     "kprobe:comes absent",
-                    "  1:15 absent ENOENT: the kernel has no such function; bpftrace goes on without it, as kprobe:stays works",
+                    "  1:15 absent ENOENT: the kernel has no such function; bpftrace goes on without it, as kprobe:stays works; from 0.24 on it ends, unless missing_probes is warn",
                 ],
             ),
             (
@@ -178,7 +178,7 @@ pub const ALL: &[(&str, &[Case])] = &[
                 "kprobe:away, kprobe:back {}",
                 &[
                     "kprobe:away inlined",
-                    "  1:1 inlined ENOENT: it is inlined everywhere: 1 copies, as in calls; bpftrace goes on without it, as kprobe:back works => see probeidx resolve away",
+                    "  1:1 inlined ENOENT: it is inlined everywhere: 1 copies, as in calls; bpftrace goes on without it, as kprobe:back works; from 0.24 on it ends, unless missing_probes is warn => see probeidx resolve away",
                     "kprobe:back ok",
                 ],
             ),

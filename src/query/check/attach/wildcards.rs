@@ -23,20 +23,29 @@ pub enum Each {
 impl Attacher<'_> {
     /// The functions with an ftrace site that a pattern matches, each attached by itself: one of them has to be taken. Those of
     /// modules count where no other is there, as their modules have to be loaded. Cost: linear in the names that match.
-    pub fn expanded(&self, module: Option<&[u8]>, pattern: &str, each: Each) -> Vec<Finding> {
-        let Ok(asked) = Pattern::new(pattern) else {
+    /// The name of the module may be a pattern, too.
+    pub fn expanded(&self, module: Option<&str>, pattern: &str, each: Each) -> Vec<Finding> {
+        let (Ok(asked), Ok(of_module)) = (Pattern::new(pattern), module.map(Pattern::new).transpose()) else {
             return vec![Finding::new(State::Loader, pattern, "the pattern is wrong")];
         };
+        // One module is found by its name, however it is spelled.
+        let (modules, only) = match of_module {
+            Some(Pattern::Glob(_)) => (of_module, None),
+            _ => (None, module.map(str::as_bytes)),
+        };
+        let is_asked = |object| modules.as_ref().is_none_or(|asked| asked.matches(self.module_name(object)));
         // kprobe.multi takes all at once, whatever their number, and minds no names.
         let (has_options, has_multi) =
             [&b"FTRACE"[..], b"FPROBE"].map(|option| self.view.option(option).is_some()).into();
-        let is_multi = has_multi && matches!(each, Each::Kprobe { .. });
+        // Not of a module's: kprobe.multi has no names of modules.
+        let is_multi = has_multi && module.is_none() && matches!(each, Each::Kprobe { .. });
         let is_counted = has_options && !is_multi;
         let (mut of_kernel, mut is_taken, mut in_module) = (0, false, None);
         for id in functions::names(self.view, &asked) {
             let name = self.view.string(self.view.names.at(id.index()).name);
             let mut is_met = false;
-            for (object, symbol) in symbols::code_named(self.view, module, name) {
+            let named = symbols::code_named(self.view, only, name);
+            for (object, symbol) in named.filter(|(object, _)| is_asked(*object)) {
                 let verdicts = self.judge.verdicts(object, symbol.pc.get(), false);
                 if !verdicts.ftrace().is_ok() {
                     continue;
@@ -49,7 +58,7 @@ impl Attacher<'_> {
                     true => {
                         let minds =
                             matches!(each, Each::Kprobe { .. }) && !is_multi && self.refuses_ambiguous;
-                        is_taken |= is_ok && !(minds && self.has_others(module, name));
+                        is_taken |= is_ok && !(minds && self.has_others(name));
                         is_met = true;
                     }
                     false if is_ok => in_module = in_module.or(Some(object)),
@@ -85,8 +94,8 @@ impl Attacher<'_> {
     }
 
     /// Whether several functions of the kernel have a name.
-    fn has_others(&self, module: Option<&[u8]>, name: &[u8]) -> bool {
+    fn has_others(&self, name: &[u8]) -> bool {
         let kernel = functions::kernel(self.view);
-        symbols::code_named(self.view, module, name).filter(|(object, _)| Some(*object) == kernel).count() > 1
+        symbols::code_named(self.view, None, name).filter(|(object, _)| Some(*object) == kernel).count() > 1
     }
 }

@@ -2,8 +2,8 @@
 use super::Judged;
 use super::points::{Arguments, Readable, Registers, Returned};
 use super::values::{Found, Value};
-use crate::bpftrace::Place;
 use crate::bpftrace::ast::{Expression, Probe, TypeName};
+use crate::bpftrace::{Place, Version};
 use crate::nearest;
 use crate::query::check::outcome::{Finding, State};
 use crate::query::check::suggestions;
@@ -179,10 +179,15 @@ impl<'r, 's> Reader<'r, '_, 's> {
             Found::Plain => None,
             Found::Missing => {
                 let (plain, view) = (&name.name, self.judged.view);
-                // A header that the script includes may have it.
-                let (state, end) = match self.judged.types.has_includes {
-                    true => (State::Undecided, "; the headers that are included may"),
-                    false => (State::Field, ""),
+                let (state, end) = match () {
+                    // A header that the script includes may have it.
+                    () if self.judged.types.has_includes => {
+                        (State::Undecided, "; the headers that are included may")
+                    }
+                    () if self.readable.is_user => {
+                        (State::Unindexed, "; the debug information of the program may")
+                    }
+                    () => (State::Field, ""),
                 };
                 let near =
                     nearest::nearest(lookup::split(plain).1, lookup::names(view, lookup::split(plain).0), 3);
@@ -238,6 +243,14 @@ impl<'r, 's> Reader<'r, '_, 's> {
             };
             self.found(place, State::Loader, name, reason, instead);
             return;
+        }
+        if !self.judged.types.has_btf {
+            let why = "fields of events are read by the kernel's BTF, and it has none";
+            let refused = self.judged.refused_from(Version::FIELDS_BY_BTF, "args", why);
+            // Once for all of them.
+            if let Some(finding) = refused.filter(|_| self.known.insert((State::Loader, "args".to_owned()))) {
+                self.findings.push(finding.at(place.line, place.column));
+            }
         }
         let view = self.judged.view;
         let spelled = |event: &Tracepoint<'_>| {

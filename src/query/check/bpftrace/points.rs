@@ -1,5 +1,6 @@
 //! What the kernel does with an attach point, and what a handler can read there.
 use super::Judged;
+use crate::bpftrace::Version;
 use crate::bpftrace::ast::{Kind, Point};
 use crate::pattern::Pattern;
 use crate::query::check::attach::{Each, Trampoline};
@@ -23,6 +24,8 @@ pub(super) struct Readable<'a> {
     pub returned: Returned,
     /// `ctx`
     pub context: Option<TypeId>,
+    /// Whether it is in a program, whose debug information may have further types.
+    pub is_user: bool,
 }
 
 /// `args.x`
@@ -62,6 +65,7 @@ impl Readable<'_> {
             registers: Registers::None,
             returned: Returned::None,
             context: None,
+            is_user: false,
         }
     }
     fn anything() -> Self {
@@ -87,7 +91,10 @@ impl<'a> Judged<'a, '_> {
                 let context = lookup::find(self.view, &format!("struct bpf_iter__{name}")).first().copied();
                 (self.attacher.iterator(name.as_bytes()), Readable { context, ..Readable::nothing() })
             }
-            Kind::User => (one(State::Unindexed, "the program is not indexed"), Readable::anything()),
+            Kind::User => {
+                let readable = Readable { is_user: true, ..Readable::anything() };
+                (one(State::Unindexed, "the program is not indexed"), readable)
+            }
             Kind::Watchpoint => (vec![], Readable::anything()),
             Kind::Always => (vec![], Readable::nothing()),
             Kind::Unknown => {
@@ -105,10 +112,15 @@ impl<'a> Judged<'a, '_> {
         }
         let returned = if is_return { Returned::Any } else { Returned::None };
         let mut readable = Readable { returned, ..Readable::nothing() };
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            // Of 0.25, with --unsafe.
+            let reason = "an address of one boot; what stands there is told by probeidx addr";
+            readable.registers = Registers::Any;
+            return (vec![Finding::new(State::Undecided, name, reason)], readable);
+        }
         let word = if is_return { "kretprobe:" } else { "kprobe:" };
-        if has_wildcards(name) {
+        if has_wildcards(name) || module.is_some_and(has_wildcards) {
             readable.registers = if is_return { Registers::None } else { Registers::Any };
-            let module = module.map(str::as_bytes);
             return (self.attacher.expanded(module, name, Each::Kprobe { is_return }), readable);
         }
         let module = module.map(str::as_bytes);
@@ -175,8 +187,7 @@ impl<'a> Judged<'a, '_> {
         let word = if is_return { "fexit:" } else { "fentry:" };
         let returned = if is_return { Returned::Any } else { Returned::None };
         let mut readable = Readable { returned, ..Readable::nothing() };
-        if has_wildcards(name) {
-            let module = module.map(str::as_bytes);
+        if has_wildcards(name) || module.is_some_and(has_wildcards) {
             return (self.attacher.expanded(module, name, Each::Trampoline), readable);
         }
         let module = module.map(str::as_bytes);
@@ -270,6 +281,15 @@ impl<'a> Judged<'a, '_> {
             return wrong(point, "rawtracepoint:EVENT");
         };
         let mut readable = Readable { registers: Registers::Any, ..Readable::nothing() };
+        if !self.types.has_btf
+            && let Some(finding) = self.refused_from(
+                Version::RAW_TRACEPOINTS_BY_BTF,
+                event,
+                "raw tracepoints are those of the kernel's BTF, and it has none",
+            )
+        {
+            return (vec![finding.instead(self.events_like(event))], readable);
+        }
         if has_wildcards(event) {
             let is_there = !self.matching_events("*", event).is_empty();
             let missing = (!is_there).then(|| self.none_matches("no tracepoint matches"));

@@ -16,7 +16,7 @@ pub(super) struct Types<'a, 's> {
     view: &'a View<'a>,
     own: &'s [OwnType],
     /// Whether the kernel has BTF. bpftrace tells the script.
-    has_btf: bool,
+    pub has_btf: bool,
     /// Whether types may come from headers.
     pub has_includes: bool,
 }
@@ -133,6 +133,25 @@ impl<'a, 's> Types<'a, 's> {
         }
     }
 
+    /// The script's own definition of a type of the kernel, which counts for all values of it.
+    fn redefined(&self, id: TypeId) -> Option<&'s OwnType> {
+        if self.own.is_empty() {
+            return None;
+        }
+        let record = self.view.types.get(id.index())?;
+        let word = match TypeKind::from_u8(record.kind) {
+            TypeKind::Struct => "struct ",
+            TypeKind::Union => "union ",
+            _ => return None,
+        };
+        let name = self.view.string(record.name);
+        let is_it = |own: &&OwnType| {
+            own.name.strip_prefix(word).is_some_and(|own| own.as_bytes() == name)
+                && own.branch.is_read(self.has_btf)
+        };
+        self.own.iter().find(is_it)
+    }
+
     fn kernel_member(&self, id: TypeId, name: &str) -> Result<Option<Value<'s>>, NoMember> {
         let view = self.view;
         let mut at = id;
@@ -147,6 +166,9 @@ impl<'a, 's> Types<'a, 's> {
         if !kind(at).is_some_and(TypeKind::is_aggregate) {
             // A pointer to a pointer, or a number: bpftrace's own errors.
             return Ok(None);
+        }
+        if let Some(own) = lookup::strip(view, at).and_then(|id| self.redefined(id)) {
+            return self.own_member(own, name);
         }
         let definitions = self.definitions(at);
         let mut first: Option<Error> = None;
