@@ -50,6 +50,8 @@ pub struct Probe {
     /// The predicate and the statements, in the order of the script. Blocks are not told apart: what matters is what is
     /// read, and the type that a variable had last.
     pub body: Vec<Expression>,
+    /// Whether it asks which attach point it runs at (`probe`): each function of a pattern is then attached by itself.
+    pub asks_for_itself: bool,
 }
 
 /// An attach point.

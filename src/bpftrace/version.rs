@@ -7,6 +7,10 @@ use std::fmt::{self, Display, Formatter};
 pub struct Version(pub u32, pub u32);
 
 impl Version {
+    /// From this one on, patterns leave out functions that are known to hang a kernel (`is_bad_func`, 0.21).
+    pub const WITHOUT_BAD: Self = Self(0, 21);
+    /// From this one on, 1,024 functions of a pattern are taken by default in place of 512 (0.23).
+    pub const MORE_PROBES: Self = Self(0, 23);
     /// From this one on, an attach point that is not there, or that the kernel refuses, ends the script (`missing_probes`
     /// became `error`; CHANGELOG.md of bpftrace, 0.24.0).
     pub const ALL_ATTACH: Self = Self(0, 24);

@@ -124,8 +124,10 @@ impl<'t> Parser<'t> {
             self.lexer.expect("/")?;
         }
         self.lexer.expect("{")?;
+        let start = self.lexer.at;
         self.block(&mut body)?;
-        Ok(Probe { points, body })
+        let text = self.lexer.text.get(start..self.lexer.at).unwrap_or_default();
+        Ok(Probe { points, body, asks_for_itself: asks_for_itself(text) })
     }
 
     /// Reads statements up to a `}`, behind a `{`.
@@ -198,6 +200,13 @@ impl<'t> Parser<'t> {
         }
         Ok(())
     }
+}
+
+/// Whether a handler reads `probe`.
+fn asks_for_itself(text: &str) -> bool {
+    let mut lexer = Lexer::new(text);
+    std::iter::from_fn(|| lexer.next().ok().filter(|token| *token != Token::End))
+        .any(|token| matches!(token, Token::Word("probe")))
 }
 
 /// The value of `missing_probes` in a configuration, with or without quotes.

@@ -2,6 +2,7 @@
 //! static busybox on this machine, whose programs and libraries go into the booted one. A quarter of the questions is asked in a run,
 //! another one in each.
 use super::boot::{Machine, Request};
+use super::bpftrace::Bpftrace;
 use super::listed::ask;
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, needed, say};
@@ -24,8 +25,7 @@ const SPECS: [(&[&str], Option<&str>); 10] = [
     (&["overlay:ovl_fill_super"], None),
 ];
 
-const TOOLS: [(&str, &str); 3] =
-    [("perf", "/usr/bin/perf"), ("trace-cmd", "/usr/bin/trace-cmd"), ("bpftrace", "/usr/bin/bpftrace")];
+const TOOLS: [&str; 3] = ["perf", "trace-cmd", "bpftrace"];
 
 #[test]
 fn tools_take_what_is_written_for_them() {
@@ -38,22 +38,26 @@ fn tools_take_what_is_written_for_them() {
 }
 
 fn taken(kernel: &Kernel) {
-    let Some(machine) = needed(machine(kernel)) else { return };
-    let mut machine = machine;
+    let Some((mut machine, bpftrace)) = needed(machine(kernel)) else { return };
     let mut requests = vec![];
     let mut asked = vec![];
     let seed = seed();
     for (number, (spec, wanted)) in some(SPECS.to_vec(), SPECS.len() / 4, seed).iter().enumerate() {
-        for (tool, _) in TOOLS {
+        for tool in TOOLS {
             let Some(text) = ask(kernel, &[&["resolve", "--format", tool], *spec].concat()) else { continue };
             let name = format!("x/{tool}{number}");
             let script = match tool {
                 "bpftrace" => {
                     let offsets = text.lines().next().is_some_and(|line| line.contains("BPFTRACE_VMLINUX"));
                     let set = if offsets { "BPFTRACE_VMLINUX=/dev/null " } else { "" };
+                    let option = if text.lines().next().is_some_and(|line| line.contains("--unsafe")) {
+                        " --unsafe"
+                    } else {
+                        ""
+                    };
                     // What it prints may be what it traces.
                     format!(
-                        "{set}bpftrace --unsafe /{name} -c '/bin/busybox dd if=/proc/version' >out 2>&1\n\
+                        "{set}{bpftrace}{option} /{name} -c '/bin/busybox dd if=/proc/version' >out 2>&1\n\
                          status=$?\nhead -c 20000 out\nexit $status\n"
                     )
                 }
@@ -93,8 +97,10 @@ fn taken(kernel: &Kernel) {
     say(&format!("{}: {} scripts were taken by perf, trace-cmd and bpftrace", kernel.release, asked.len()));
 }
 
-/// With the tools, their libraries and busybox.
-fn machine(kernel: &Kernel) -> Result<Machine, String> {
+/// With the tools, their libraries and busybox; and the command that runs bpftrace there.
+fn machine(kernel: &Kernel) -> Result<(Machine, String), String> {
     let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
-    Ok(machine.files(parts::carried(&TOOLS.map(|(_, program)| program))?))
+    let bpftrace = Bpftrace::chosen()?;
+    let tools = parts::carried(&["/usr/bin/perf", "/usr/bin/trace-cmd"])?;
+    Ok((machine.files(tools).files(bpftrace.files), bpftrace.command))
 }

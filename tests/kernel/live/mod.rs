@@ -1,5 +1,6 @@
 //! The kernel itself as the judge: its image boots in an emulator, and takes or refuses each probe.
 pub mod boot;
+mod bpftrace;
 mod captured;
 mod cases;
 mod entries;

@@ -1,9 +1,10 @@
 //! bpftrace's scripts against the kernel: bpftrace of this machine attaches each, and `check` has foretold what becomes of it.
 //!
 //! They are the tools that come with it, and small ones for each rule: `tests/fixtures/bpftrace/rules.txt`. Each takes seconds, as
-//! bpftrace compiles it: some are tried, others in each run, all with `$PROBEIDX_ALL`. `$PROBEIDX_BPFTRACE` is the folder in which
-//! another bpftrace is unpacked, with the libraries that it needs; `$PROBEIDX_SCRIPTS` is a folder of other scripts.
+//! bpftrace compiles it: some are tried, others in each run, all with `$PROBEIDX_ALL`. `$PROBEIDX_SCRIPTS` is a folder of other
+//! scripts.
 use super::boot::{Machine, Request};
+use super::bpftrace::{Bpftrace, root};
 use super::outcomes::{Agreement, Class, unexplained};
 use super::parts;
 use crate::installed::{self, Architecture, Kernel, wanted};
@@ -13,9 +14,6 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where it is in its folder, and where the folder of its libraries is.
-const BPFTRACE: &str = "usr/bin/bpftrace";
-const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 /// One in so many of the scripts.
 const SHARE: usize = 12;
 
@@ -107,58 +105,6 @@ fn foretold(kernel: &Kernel) {
     assert!(range.contains(&attached), "{}: {attached} of {} attach", kernel.release, outcomes.len());
 }
 
-/// The folder of the bpftrace that is to be tried: this machine's, or another one.
-fn root() -> PathBuf {
-    std::env::var_os("PROBEIDX_BPFTRACE").map_or_else(|| "/".into(), PathBuf::from)
-}
-
-/// bpftrace as it is carried into a machine.
-struct Bpftrace {
-    /// With its libraries, by the path in the machine.
-    files: Vec<(String, Vec<u8>)>,
-    /// What runs it there.
-    command: String,
-    version: String,
-}
-
-fn bpftrace() -> Result<Bpftrace, String> {
-    let root = root();
-    let version = |command: &mut Command| {
-        let ran = command.arg("--version").output().map_err(|e| format!("bpftrace: {e}"))?;
-        Ok::<_, String>(String::from_utf8_lossy(&ran.stdout).trim().to_owned())
-    };
-    if root == Path::new("/") {
-        return Ok(Bpftrace {
-            files: parts::carried(&[&format!("/{BPFTRACE}")])?,
-            command: "bpftrace".to_owned(),
-            version: version(&mut Command::new("bpftrace"))?,
-        });
-    }
-    let (program, libraries) = (root.join(BPFTRACE), root.join(LIBRARIES));
-    let loader = libraries.join("ld-linux-x86-64.so.2");
-    let mut list = Command::new(&loader);
-    list.arg("--library-path").arg(&libraries).arg("--list").arg(&program);
-    let ran = list.output().map_err(|e| format!("{}: {e}", loader.display()))?;
-    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let needed =
-        printed.split_ascii_whitespace().map(PathBuf::from).filter(|path| path.starts_with(&libraries));
-    let mut files = parts::carried(&[])?;
-    for from in needed.chain([loader.clone(), program.clone()]) {
-        let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push((
-            format!("b/{name}"),
-            std::fs::read(&from).map_err(|e| format!("{}: {e}", from.display()))?,
-        ));
-    }
-    let mut itself = Command::new(&loader);
-    itself.arg("--library-path").arg(&libraries).arg(&program);
-    Ok(Bpftrace {
-        files,
-        command: "/b/ld-linux-x86-64.so.2 --library-path /b /b/bpftrace".to_owned(),
-        version: version(&mut itself)?,
-    })
-}
-
 /// The tools that come with bpftrace.
 fn tools() -> Vec<(String, PathBuf)> {
     let folders = ["usr/sbin", "usr/share/bpftrace/tools"].map(|folder| root().join(folder));
@@ -186,7 +132,7 @@ fn rules(folder: &Path) -> Vec<(String, PathBuf)> {
         std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
     };
     let mut all = read("rules.txt");
-    if is_of_later(&bpftrace().map(|bpftrace| bpftrace.version).unwrap_or_default()) {
+    if is_of_later(&Bpftrace::chosen().map(|bpftrace| bpftrace.version).unwrap_or_default()) {
         all += &read("rules-of-later.txt");
     }
     let mut rule = "";
@@ -207,7 +153,7 @@ fn rules(folder: &Path) -> Vec<(String, PathBuf)> {
 
 fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcome>, String> {
     let machine = Machine::new(kernel)?.running(parts::tools(kernel.architecture)?);
-    let Bpftrace { files, command, version } = bpftrace()?;
+    let Bpftrace { files, command, version } = Bpftrace::chosen()?;
     let mut machine = machine.files(files).files(headers());
     let mut requests = vec![];
     for (number, (_, path)) in scripts.iter().enumerate() {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// A kernel with verdicts and prototypes; `None` without pahole, which makes its BTF.
-static VERDICTS: LazyLock<Option<Indexed>> = LazyLock::new(|| indexed(OLD, true, CONFIGURATION));
+pub static VERDICTS: LazyLock<Option<Indexed>> = LazyLock::new(|| indexed(OLD, true, CONFIGURATION));
 
 fn run(db: &Path, name: &str, script: &str, options: &[&str]) -> Run {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! What differs by the version of bpftrace: what is not there, and kernels without BTF.
-use super::bpftrace::found;
+use super::bpftrace::{VERDICTS, found};
 use crate::answers::history::FLEET;
 use crate::answers::tracepoints::FIXED;
 use crate::support::program::run_in;
@@ -75,16 +75,64 @@ fn a_kernel_without_btf_has_no_raw_tracepoints_from_0_24_on() {
 
 #[test]
 fn modules_may_be_patterns_and_kinds_have_names_and_capitals() {
-    for script in ["kprobe:vmlinu*:stays {}", "mine=kprobe:stays {}", "KPROBE:stays {}", "U=kprobe:stays {}"]
-    {
+    for script in ["mine=kprobe:stays {}", "KPROBE:stays {}", "mine=UPROBE:/bin/true:main {}"] {
         let lines = on(script, &[]);
-        assert!(
-            lines[0].ends_with(" ok") || lines[1].contains("no function with an ftrace site"),
-            "{lines:?}"
-        );
+        assert!(lines[0].ends_with(" ok") || lines[0].ends_with(" unindexed"), "{lines:?}");
     }
-    assert!(on("kprobe:nomod*:stays {}", &[])[1].contains("no function with an ftrace site matches"));
     assert!(on("kprobe:0xffffffff81000000 {}", &[])[1].contains("undecided: an address of one boot"));
+    let Some(kernel) = VERDICTS.as_ref() else { return };
+    let at = |script: &str| found(kernel.db.path(), script, &[]);
+    for script in ["kprobe:vmlinu*:takes_six {}", "fentry:vm*:takes_s?x {}", "kprobe:vmlinux:takes_si* {}"] {
+        assert!(at(script)[0].ends_with(" ok"), "{:?}", at(script));
+    }
+    let none = "absent ENOENT: no function with an ftrace site matches";
+    assert!(at("kprobe:nomod*:takes_six {}")[1].ends_with(none));
+}
+
+#[test]
+fn patterns_that_match_nothing_are_left_out_of_a_list_from_0_24_on() {
+    let Some(kernel) = VERDICTS.as_ref() else { return };
+    let at = |script: &str, options: &[&str]| found(kernel.db.path(), script, options);
+    let script = "fentry:nosuch*, fentry:takes_six {}";
+    let none = "  1:1 absent ENOENT: no function with an ftrace site matches";
+    let without = "bpftrace goes on without it, as fentry:takes_six works";
+    assert_eq!(at(script, &["--bpftrace", "0.27"])[1], format!("{none}; {without}"));
+    assert_eq!(
+        at(script, &[])[1],
+        format!("{none}; {without}; from 0.24 on it ends, unless missing_probes is warn")
+    );
+    assert_eq!(at("fentry:nosuch* {}", &["--bpftrace", "0.27"])[1], none);
+}
+
+#[test]
+fn what_a_handler_calls_is_there() {
+    for (script, wrong) in [
+        ("kprobe:stays { reg(\"di\"); reg(\"nip\") }", "1:27 loader: the machine has no register nip"),
+        (
+            "kprobe:stays { override(1) }",
+            "1:16 trampoline: stays may not be made to fail (ALLOW_ERROR_INJECTION)",
+        ),
+        (
+            "fentry:stays { path(args.f) }",
+            "1:16 helper: the kernel gives no paths in programs of stays (bpf_d_path)",
+        ),
+    ] {
+        let lines = on(script, &[]);
+        assert!(lines.iter().any(|line| line.contains(wrong)), "{script}: {lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("register di")), "{lines:?}");
+    }
+    assert!(!on("fentry:filp_close { path(args.f) }", &[]).iter().any(|line| line.contains("helper")));
+}
+
+#[test]
+fn types_are_those_that_the_script_defines_and_a_program_may_have_others() {
+    let own = "struct same { int mine; char last }\n";
+    let lines =
+        on(&format!("{own}kprobe:calls {{ ((struct same *)arg0).mine; ((struct same *)arg0).a }}"), &[]);
+    assert_eq!(lines[1], "  2:66 field: struct same has no member a");
+    let lines = on("uprobe:/bin/true:main { ((struct nothing *)arg0).x }", &[]);
+    let why = "unindexed: the kernel has no type struct nothing; the debug information of the program may";
+    assert!(lines[2].ends_with(why), "{lines:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::machine;
 pub use trampoline::Trampoline;
-pub use wildcards::Each;
+pub use wildcards::{Each, Expansion};
 
 /// Judges attach points on a kernel.
 pub struct Attacher<'a> {

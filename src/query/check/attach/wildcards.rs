@@ -2,8 +2,10 @@
 //! attached by itself, and goes without a word if the kernel refuses it (`ProbeMatcher`, bpftrace 0.17 and later).
 use super::super::outcome::{Finding, State};
 use super::Attacher;
+use crate::bpftrace::Version;
 use crate::pattern::Pattern;
 use crate::query::index::{functions, symbols};
+use crate::query::verdict::reason::Reason;
 
 /// At most so many probes of one kind are taken: `BPFTRACE_MAX_PROBES` up to 0.22, and since then.
 const MOST: [usize; 2] = [512, 1024];
@@ -20,11 +22,32 @@ pub enum Each {
     Trampoline,
 }
 
+/// A pattern, and how its functions are attached.
+#[derive(Clone, Copy, Debug)]
+pub struct Expansion<'p> {
+    /// A name or a pattern.
+    pub module: Option<&'p str>,
+    pub pattern: &'p str,
+    pub each: Each,
+    /// Whether each is attached by itself, whatever the kernel can do.
+    pub one_by_one: bool,
+    pub version: Option<Version>,
+}
+
+/// Functions that bpftrace leaves out (`is_bad_func`, from 0.21 on).
+fn is_left_out(name: &[u8]) -> bool {
+    matches!(name, b"arch_cpu_idle" | b"default_idle" | b"bpf_dispatcher_xdp_func")
+        || name.starts_with(b"rcu_")
+}
+
 impl Attacher<'_> {
-    /// The functions with an ftrace site that a pattern matches, each attached by itself: one of them has to be taken. Those of
-    /// modules count where no other is there, as their modules have to be loaded. Cost: linear in the names that match.
-    /// The name of the module may be a pattern, too.
-    pub fn expanded(&self, module: Option<&str>, pattern: &str, each: Each) -> Vec<Finding> {
+    /// The functions with an ftrace site that a pattern matches, each attached by itself: one of them has to be taken, from 0.24
+    /// on all. Those of modules count where no other is there, as their modules have to be loaded. Cost: linear in the names
+    /// that match.
+    pub fn expanded(&self, asked: &Expansion<'_>) -> Vec<Finding> {
+        let Expansion { module, pattern, each, one_by_one, version } = *asked;
+        let leaves_out = version.is_some_and(|version| version >= Version::WITHOUT_BAD);
+        let wants_all = version.is_some_and(|version| version >= Version::ALL_ATTACH);
         let (Ok(asked), Ok(of_module)) = (Pattern::new(pattern), module.map(Pattern::new).transpose()) else {
             return vec![Finding::new(State::Loader, pattern, "the pattern is wrong")];
         };
@@ -33,16 +56,23 @@ impl Attacher<'_> {
             Some(Pattern::Glob(_)) => (of_module, None),
             _ => (None, module.map(str::as_bytes)),
         };
-        let is_asked = |object| modules.as_ref().is_none_or(|asked| asked.matches(self.module_name(object)));
+        let kernel = functions::kernel(self.view);
+        let name_of = |object| if kernel == Some(object) { b"vmlinux" } else { self.module_name(object) };
+        let is_asked = |object| modules.as_ref().is_none_or(|asked| asked.matches(name_of(object)));
         // kprobe.multi takes all at once, whatever their number, and minds no names.
         let (has_options, has_multi) =
             [&b"FTRACE"[..], b"FPROBE"].map(|option| self.view.option(option).is_some()).into();
         // Not of a module's: kprobe.multi has no names of modules.
-        let is_multi = has_multi && module.is_none() && matches!(each, Each::Kprobe { .. });
+        let is_multi = has_multi && !one_by_one && module.is_none() && matches!(each, Each::Kprobe { .. });
         let is_counted = has_options && !is_multi;
         let (mut of_kernel, mut is_taken, mut in_module) = (0, false, None);
+        let mut refused: Vec<&[u8]> = vec![];
         for id in functions::names(self.view, &asked) {
             let name = self.view.string(self.view.names.at(id.index()).name);
+            // Parts of functions match no pattern (0.17).
+            if memchr::memmem::find(name, b".part.").is_some() || (leaves_out && is_left_out(name)) {
+                continue;
+            }
             let mut is_met = false;
             let named = symbols::code_named(self.view, only, name);
             for (object, symbol) in named.filter(|(object, _)| is_asked(*object)) {
@@ -52,14 +82,27 @@ impl Attacher<'_> {
                 }
                 let is_ok = match each {
                     Each::Kprobe { is_return } => verdicts.definition(is_return).is_ok(),
-                    Each::Trampoline => verdicts.trampoline().is_ok(),
+                    Each::Trampoline => {
+                        let verdict = verdicts.trampoline();
+                        // Not among those that BTF offers (`get_all_traceable_funcs_from_btf`).
+                        if wants_all
+                            && matches!(verdict.reason(), Some(Reason::NoBtf | Reason::TooManyArguments))
+                        {
+                            continue;
+                        }
+                        verdict.is_ok()
+                    }
                 };
-                match functions::kernel(self.view) == Some(object) {
+                match kernel == Some(object) {
                     true => {
                         let minds =
                             matches!(each, Each::Kprobe { .. }) && !is_multi && self.refuses_ambiguous;
-                        is_taken |= is_ok && !(minds && self.has_others(name));
+                        let is_ok = is_ok && !(minds && self.has_others(name));
+                        is_taken |= is_ok;
                         is_met = true;
+                        if !is_ok && refused.last() != Some(&name) {
+                            refused.push(name);
+                        }
                     }
                     false if is_ok => in_module = in_module.or(Some(object)),
                     false => {}
@@ -67,22 +110,31 @@ impl Attacher<'_> {
             }
             of_kernel += usize::from(is_met);
         }
-        let refused = |state, reason: String| vec![Finding::new(state, pattern, reason)];
-        let by_kernel = |state, reason, errno| vec![Finding::new(state, pattern, reason).errno(errno)];
+        let wrong = |state, reason: String| vec![Finding::new(state, pattern, reason)];
+        let by_kernel = |state, reason: &str, errno| vec![Finding::new(state, pattern, reason).errno(errno)];
         match (of_kernel, in_module) {
             _ if is_counted && of_kernel > MOST[1] => {
                 let reason = format!(
                     "{of_kernel} functions match, and bpftrace takes up to {} (BPFTRACE_MAX_PROBES)",
                     MOST[1]
                 );
-                refused(State::Loader, reason)
+                wrong(State::Loader, reason)
             }
-            _ if is_counted && of_kernel > MOST[0] => {
+            _ if is_counted && of_kernel > MOST[0] && version.is_none_or(|v| v < Version::MORE_PROBES) => {
                 let reason = format!(
                     "{of_kernel} functions match, and older versions of bpftrace take up to {} (BPFTRACE_MAX_PROBES)",
                     MOST[0]
                 );
-                refused(State::Undecided, reason)
+                wrong(State::Undecided, reason)
+            }
+            // kprobe.multi leaves out what it cannot take, and so did bpftrace of single ones up to 0.23.
+            _ if is_taken && wants_all && !is_multi && !refused.is_empty() => {
+                let first = String::from_utf8_lossy(refused[0]);
+                let reason = format!(
+                    "the kernel refuses {} of {of_kernel} functions that match, as {first}",
+                    refused.len()
+                );
+                by_kernel(State::NoSite, &reason, "EINVAL")
             }
             _ if is_taken => vec![],
             (_, Some(object)) => vec![Finding::in_module(pattern, self.module_name(object))],

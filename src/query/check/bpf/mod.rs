@@ -10,7 +10,7 @@ mod attach_points;
 mod context;
 mod environment;
 mod externs;
-mod helper_scope;
+pub(super) mod helper_scope;
 mod helpers;
 mod instructions;
 mod numbers;

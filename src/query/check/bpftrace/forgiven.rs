@@ -19,9 +19,28 @@ pub(super) fn forgive(script: &Script, version: Option<Version>, probes: &mut [V
                 }
                 _ => String::new(),
             };
-            for (probe, programs) in script.probes.iter().zip(probes) {
+            for (probe, programs) in script.probes.iter().zip(probes.iter_mut()) {
                 in_probe(&probe.points, &until, programs);
             }
+        }
+    }
+    if is_later {
+        let since =
+            if version.is_none() { format!("from {} on ", Version::ALL_ATTACH) } else { String::new() };
+        for (probe, programs) in script.probes.iter().zip(probes) {
+            of_patterns(&probe.points, &since, programs);
+        }
+    }
+}
+
+/// From 0.24 on, whatever the script says: a pattern that matches nothing, if another one of the list is left.
+fn of_patterns(points: &[Point], since: &str, programs: &mut [ProgramOutcome]) {
+    let Some(works) = programs.iter().find(|program| !program.state().is_failure()) else { return };
+    let why = format!("{since}bpftrace goes on without it, as {} works", works.name);
+    for (program, point) in programs.iter_mut().zip(points) {
+        let is_pattern = point.parts.iter().any(|part| has_wildcards(part));
+        if is_pattern && program.state() == State::Absent && is_refused(program) {
+            program.forgive(&why);
         }
     }
 }

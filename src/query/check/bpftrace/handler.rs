@@ -1,21 +1,30 @@
 //! What a handler reads: arguments of the event, members of types, symbols.
 use super::Judged;
-use super::points::{Arguments, Readable, Registers, Returned};
+use super::points::{Arguments, Readable, Registers, Returned, has_wildcards};
+use super::registers;
 use super::values::{Found, Value};
-use crate::bpftrace::ast::{Expression, Probe, TypeName};
+use crate::bpftrace::ast::{Expression, Kind, Point, Probe, TypeName};
 use crate::bpftrace::{Place, Version};
 use crate::nearest;
+use crate::query::check::bpf::helper_scope;
 use crate::query::check::outcome::{Finding, State};
 use crate::query::check::suggestions;
 use crate::query::index::functions;
 use crate::query::resolve::tracepoint::Tracepoint;
 use crate::query::types::lookup;
+use probeidx_format::record::FunctionRecord;
 use std::collections::{HashMap, HashSet};
 
 /// The findings in the predicate and the statements of a probe, at one of its attach points.
-pub(super) fn read<'a>(judged: &Judged<'a, '_>, probe: &Probe, readable: &Readable<'a>) -> Vec<Finding> {
+pub(super) fn read<'a>(
+    judged: &Judged<'a, '_>,
+    point: &Point,
+    probe: &Probe,
+    readable: &Readable<'a>,
+) -> Vec<Finding> {
     let mut reader = Reader {
         judged,
+        point,
         readable,
         variables: HashMap::new(),
         maps: HashMap::new(),
@@ -30,6 +39,7 @@ pub(super) fn read<'a>(judged: &Judged<'a, '_>, probe: &Probe, readable: &Readab
 
 struct Reader<'r, 'a, 's> {
     judged: &'r Judged<'a, 's>,
+    point: &'r Point,
     readable: &'r Readable<'a>,
     /// The types of `$x` and `@x`, as they were assigned last.
     variables: HashMap<&'r str, Value<'s>>,
@@ -167,8 +177,50 @@ impl<'r, 's> Reader<'r, '_, 's> {
                 }
                 None
             }
+            ("reg", [Expression::Text(register)]) => {
+                if registers::has(self.judged.view.machine(), register) == Some(false) {
+                    let reason = format!("the machine has no register {register}");
+                    self.found(place, State::Loader, register, reason, vec![]);
+                }
+                None
+            }
+            ("path", [_, ..]) => {
+                self.path(place);
+                None
+            }
+            ("override", [_]) => {
+                self.overrides(place);
+                None
+            }
             ("kptr" | "uptr", _) => read.first().copied().flatten(),
             _ => None,
+        }
+    }
+
+    /// `path(x)`: the kernel has a list of functions that may ask for one.
+    fn path(&mut self, place: Place) {
+        let function = self.point.parts.last().filter(|name| !has_wildcards(name));
+        if let (Kind::Fentry | Kind::Fexit, Some(name)) = (self.point.kind, function)
+            && !helper_scope::WITH_PATHS.contains(&name.as_bytes())
+        {
+            let reason = format!("the kernel gives no paths in programs of {name} (bpf_d_path)");
+            let may = helper_scope::WITH_PATHS.map(|name| String::from_utf8_lossy(name).into_owned());
+            self.found(place, State::Helper, "path", reason, vec![format!("it does in {}", may.join(", "))]);
+        }
+    }
+
+    /// `override(x)`: of functions that may be made to fail, where the kernel lets kprobes do so.
+    fn overrides(&mut self, place: Place) {
+        let view = self.judged.view;
+        let function = self.point.parts.last().filter(|name| !has_wildcards(name));
+        let (Kind::Kprobe, Some(name)) = (self.point.kind, function) else { return };
+        let has_options = view.option(b"FTRACE").is_some();
+        if has_options && view.option(b"BPF_KPROBE_OVERRIDE").is_none() {
+            let reason = "the kernel has no bpf_override_return (CONFIG_BPF_KPROBE_OVERRIDE)".to_owned();
+            self.found(place, State::Helper, "override", reason, vec![]);
+        } else if !self.judged.attacher.has_flag(name.as_bytes(), FunctionRecord::MAY_FAIL) {
+            let reason = format!("{name} may not be made to fail (ALLOW_ERROR_INJECTION)");
+            self.found(place, State::Trampoline, "override", reason, vec![]);
         }
     }
 

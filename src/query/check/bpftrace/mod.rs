@@ -5,10 +5,12 @@
 //! | `forgiven` | without which attach points bpftrace goes on |
 //! | `points` | what the kernel does with an attach point, and what can be read there |
 //! | `handler` | what a handler reads: arguments, members, types, symbols |
+//! | `registers` | names of registers |
 //! | `values` | types of values, and members of them |
 mod forgiven;
 mod handler;
 mod points;
+mod registers;
 mod values;
 
 use super::attach::Attacher;
@@ -41,12 +43,12 @@ struct Judged<'a, 's> {
 
 impl Judged<'_, '_> {
     fn point(&self, point: &Point, probe: &Probe) -> ProgramOutcome {
-        let (mut findings, readable) = self.attach(point);
+        let (mut findings, readable) = self.attach(point, probe);
         for finding in &mut findings {
             (finding.line, finding.column) = (point.place.line, point.place.column);
             finding.source.clone_from(&point.text);
         }
-        findings.extend(handler::read(self, probe, &readable));
+        findings.extend(handler::read(self, point, probe, &readable));
         ProgramOutcome {
             name: point.text.clone(),
             line: point.place.line,

@@ -1,9 +1,9 @@
 //! What the kernel does with an attach point, and what a handler can read there.
 use super::Judged;
 use crate::bpftrace::Version;
-use crate::bpftrace::ast::{Kind, Point};
+use crate::bpftrace::ast::{Kind, Point, Probe};
 use crate::pattern::Pattern;
-use crate::query::check::attach::{Each, Trampoline};
+use crate::query::check::attach::{Each, Expansion, Trampoline};
 use crate::query::check::outcome::{Finding, Severity, State};
 use crate::query::check::parameters;
 use crate::query::resolve::tracepoint::{self, Tracepoint};
@@ -75,15 +75,15 @@ impl Readable<'_> {
 
 impl<'a> Judged<'a, '_> {
     /// What the kernel says to an attach point, and what can be read there.
-    pub(super) fn attach(&self, point: &Point) -> (Vec<Finding>, Readable<'a>) {
+    pub(super) fn attach(&self, point: &Point, probe: &Probe) -> (Vec<Finding>, Readable<'a>) {
         let one = |state, reason: &str| vec![Finding::new(state, "", reason)];
         if point.parts.iter().any(|part| part.contains('$')) {
             let reason = "it depends on an argument of the command line";
             return (one(State::Undecided, reason), Readable::anything());
         }
         match point.kind {
-            Kind::Kprobe | Kind::Kretprobe => self.kprobe(point),
-            Kind::Fentry | Kind::Fexit => self.trampoline(point),
+            Kind::Kprobe | Kind::Kretprobe => self.kprobe(point, probe),
+            Kind::Fentry | Kind::Fexit => self.trampoline(point, probe),
             Kind::Tracepoint => self.events(point),
             Kind::RawTracepoint => self.raw_tracepoint(point),
             Kind::Iterator => {
@@ -104,7 +104,7 @@ impl<'a> Judged<'a, '_> {
         }
     }
 
-    fn kprobe(&self, point: &Point) -> (Vec<Finding>, Readable<'a>) {
+    fn kprobe(&self, point: &Point, probe: &Probe) -> (Vec<Finding>, Readable<'a>) {
         let Some((module, name)) = function(point) else { return wrong(point, "kprobe:[MODULE:]FUNCTION") };
         let is_return = point.kind == Kind::Kretprobe;
         if is_return && point.offset.is_some() {
@@ -121,7 +121,7 @@ impl<'a> Judged<'a, '_> {
         let word = if is_return { "kretprobe:" } else { "kprobe:" };
         if has_wildcards(name) || module.is_some_and(has_wildcards) {
             readable.registers = if is_return { Registers::None } else { Registers::Any };
-            return (self.attacher.expanded(module, name, Each::Kprobe { is_return }), readable);
+            return (self.expanded(point, probe, Each::Kprobe { is_return }), readable);
         }
         let module = module.map(str::as_bytes);
         let mut findings =
@@ -136,6 +136,27 @@ impl<'a> Judged<'a, '_> {
                 count.map_or(Registers::Any, |count| Registers::Count(name.to_owned(), count));
         }
         (findings, readable)
+    }
+
+    /// The functions that a pattern matches.
+    fn expanded(&self, point: &Point, probe: &Probe, each: Each) -> Vec<Finding> {
+        let Some((module, pattern)) = function(point) else { return vec![] };
+        let of = |version| {
+            let one_by_one = probe.asks_for_itself;
+            self.attacher.expanded(&Expansion { module, pattern, each, one_by_one, version })
+        };
+        let mut findings = of(self.version);
+        // It may hang on the version whether anything is left.
+        let fails = |all: &[Finding]| all.iter().any(|found| found.severity == Severity::Error);
+        if self.version.is_none() && !fails(&findings) {
+            let since = [Version::WITHOUT_BAD, Version::ALL_ATTACH].into_iter().find_map(|version| {
+                let of_later = of(Some(version));
+                let first = of_later.into_iter().find(|found| found.severity == Severity::Error)?;
+                self.refused_from(version, pattern, &first.reason)
+            });
+            findings.extend(since);
+        }
+        findings
     }
 
     /// What to write instead, as bpftrace spells it; for functions that are gone, an event of a similar name, too.
@@ -174,7 +195,7 @@ impl<'a> Judged<'a, '_> {
         if found.len() > MOST { vec![] } else { found }
     }
 
-    fn trampoline(&self, point: &Point) -> (Vec<Finding>, Readable<'a>) {
+    fn trampoline(&self, point: &Point, probe: &Probe) -> (Vec<Finding>, Readable<'a>) {
         let Some((module, name)) = function(point) else {
             return wrong(point, "fentry:[MODULE:]FUNCTION");
         };
@@ -188,7 +209,7 @@ impl<'a> Judged<'a, '_> {
         let returned = if is_return { Returned::Any } else { Returned::None };
         let mut readable = Readable { returned, ..Readable::nothing() };
         if has_wildcards(name) || module.is_some_and(has_wildcards) {
-            return (self.attacher.expanded(module, name, Each::Trampoline), readable);
+            return (self.expanded(point, probe, Each::Trampoline), readable);
         }
         let module = module.map(str::as_bytes);
         let mut findings = self.attacher.trampoline(module, name.as_bytes(), Trampoline::Function);
@@ -290,6 +311,12 @@ impl<'a> Judged<'a, '_> {
         {
             return (vec![finding.instead(self.events_like(event))], readable);
         }
+        if let [module, _] = &point.parts[..]
+            && !has_wildcards(module)
+            && let Some(finding) = self.not_in(module, event)
+        {
+            return (vec![finding], readable);
+        }
         if has_wildcards(event) {
             let is_there = !self.matching_events("*", event).is_empty();
             let missing = (!is_there).then(|| self.none_matches("no tracepoint matches"));
@@ -307,6 +334,20 @@ impl<'a> Judged<'a, '_> {
             }
             Err(finding) => (vec![*finding], readable),
         }
+    }
+
+    /// Says that the tracepoint of an event is not in a module.
+    fn not_in(&self, module: &str, event: &str) -> Option<Finding> {
+        let named = |found: &Tracepoint<'_>| has_wildcards(event) || found.name() == event.as_bytes();
+        let mut found = tracepoint::all(self.view).filter(named);
+        let of_module = |found: Tracepoint<'_>| match found.module() {
+            Some(own) => own == module.as_bytes(),
+            None => module == "vmlinux",
+        };
+        (!tracepoint::are_unknown(self.view) && !found.any(of_module)).then(|| {
+            let reason = format!("no tracepoint {event} is in {module}");
+            Finding::new(State::Absent, "", reason).errno("ENOENT")
+        })
     }
 
     /// How many registers hold arguments of a function; `None` if that is not known.

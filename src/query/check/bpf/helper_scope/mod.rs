@@ -66,7 +66,7 @@ const SOCKET_STORAGE: &Numbers = &[(107, 108)];
 pub const OVERRIDE: u32 = 58;
 const D_PATH: u32 = 147;
 /// `btf_allowlist_d_path` (kernel/trace/bpf_trace.c, 5.10 to 7.3).
-const WITH_PATHS: [&[u8]; 9] = [
+pub const WITH_PATHS: [&[u8]; 9] = [
     b"security_file_permission",
     b"security_inode_getattr",
     b"security_file_open",
