@@ -7,6 +7,8 @@ use std::fmt::{self, Display, Formatter};
 pub struct Version(pub u32, pub u32);
 
 impl Version {
+    /// The newest whose language is known.
+    pub const NEWEST: Self = Self(0, 27);
     /// From this one on, patterns leave out functions that are known to hang a kernel (`is_bad_func`, 0.21).
     pub const WITHOUT_BAD: Self = Self(0, 21);
     /// From this one on, 1,024 functions of a pattern are taken by default in place of 512 (0.23).

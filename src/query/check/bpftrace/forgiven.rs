@@ -77,7 +77,9 @@ fn in_script(script: &Script, probes: &mut [Vec<ProgramOutcome>]) {
             let goes_on = match point.kind {
                 // A module that is not loaded ends the script.
                 Kind::Kprobe | Kind::Kretprobe => program.state() != State::Module,
-                Kind::Fentry | Kind::Fexit => is_missing(program.state()) || program.state() == State::NoSite,
+                Kind::Fentry | Kind::Fexit => {
+                    is_missing(program.state()) || program.state() == State::NoSite || is_without_btf(program)
+                }
                 Kind::Tracepoint | Kind::RawTracepoint => program.state() == State::Absent,
                 _ => false,
             };
@@ -91,6 +93,11 @@ fn in_script(script: &Script, probes: &mut [Vec<ProgramOutcome>]) {
 /// Whether BTF does not have a function.
 fn is_missing(state: State) -> bool {
     matches!(state, State::Absent | State::Renamed | State::Inlined)
+}
+
+/// Whether a function is there, and not in BTF: its program is not loaded.
+fn is_without_btf(program: &ProgramOutcome) -> bool {
+    program.findings.iter().any(|found| found.state == State::Trampoline && found.errno == Some("ESRCH"))
 }
 
 /// Whether it is the kernel alone that refuses the program. A handler that is wrong ends it: bpftrace compiles all before it

@@ -98,8 +98,13 @@ impl<'a> Judged<'a, '_> {
             Kind::Watchpoint => (vec![], Readable::anything()),
             Kind::Always => (vec![], Readable::nothing()),
             Kind::Unknown => {
-                let reason = "it is not known to which kind of probe this belongs";
-                (one(State::Undecided, reason), Readable::anything())
+                // Wildcards stand for several kinds (0.26), and later versions may have others.
+                let is_known = self.version.is_some_and(|version| version <= Version::NEWEST);
+                let found = match is_known && !point.text.contains('*') {
+                    true => one(State::Loader, "bpftrace refuses it: it has no such kind of probe"),
+                    false => one(State::Undecided, "it is not known to which kind of probe this belongs"),
+                };
+                (found, Readable::anything())
             }
         }
     }
