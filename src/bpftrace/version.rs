@@ -18,6 +18,8 @@ impl Version {
     pub const ALL_ATTACH: Self = Self(0, 24);
     /// From this one on, raw tracepoints need the kernel's BTF (0.24.0).
     pub const RAW_TRACEPOINTS_BY_BTF: Self = Self(0, 24);
+    /// From this one on, kprobes at functions that ftrace does not list need `--unsafe` (0.25.0).
+    pub const LISTED_ALONE: Self = Self(0, 25);
     /// From this one on, `args` of tracepoints need the kernel's BTF (0.25.0).
     pub const FIELDS_BY_BTF: Self = Self(0, 25);
 

@@ -1,6 +1,6 @@
 //! A program for bpftrace: a probe for each place.
 //!
-//! What bpftrace takes was seen on 0.17.0 (Debian 12) and 6.1.192:
+//! What bpftrace takes was seen on 0.17.0 (Debian 12) and 6.1.192, and on 0.27.1:
 //! - `kprobe:vfs_read+138`: where it finds a vmlinux file it compares the offset with it, or gives up if it was built without a
 //!   disassembler ("Can't check if kprobe is in proper place"); where it finds none, the kernel checks alone.
 //! - `kprobe:_text+3460314`: only without a vmlinux file, as `_text` has no size. It warns that `_text` is not traceable, and
@@ -36,6 +36,10 @@ pub struct Writer {
     current: usize,
     /// Whether there is an offset, which bpftrace does not leave to the kernel by itself.
     has_offset: bool,
+    /// Whether the index tells which functions ftrace lists.
+    knows_listed: bool,
+    /// Whether a function is not listed: bpftrace takes it with `--unsafe` alone (0.25).
+    is_unlisted: bool,
     /// The object and declaration of the last heading.
     heading: Option<(ObjectId, Vec<u8>, Vec<u8>, u32)>,
     /// The points that are probed.
@@ -60,6 +64,8 @@ impl Writer {
             parts: vec![],
             current: 0,
             has_offset: false,
+            knows_listed: view.option(b"FUNCTION_TRACER").is_some(),
+            is_unlisted: false,
             heading: None,
             points: HashSet::new(),
             probes: 0,
@@ -93,6 +99,8 @@ impl Writer {
             writeln!(self.text(), "//   also, with less overhead: kfunc:{name} (fentry:{name})")?;
         }
         self.has_offset |= has_offset;
+        let is_listed = p.verdicts.ftrace().is_ok() && !point.contains(".part.");
+        self.is_unlisted |= self.knows_listed && !is_listed && !has_offset;
         for v in p.values.iter().filter(|v| v.is_asked && v.fetch.is_none()) {
             let why = v.location.as_deref().map_or(String::new(), |why| format!(", {why}"));
             writeln!(
@@ -179,11 +187,9 @@ impl Writer {
                 0..=MOST_PROBES => String::new(),
                 probes => format!("BPFTRACE_MAX_PROBES={probes} "),
             };
-            let (vmlinux, option) = match self.has_offset {
-                true => ("BPFTRACE_VMLINUX=/dev/null ", " --unsafe"),
-                false => ("", ""),
-            };
-            let split = if most.is_empty() && vmlinux.is_empty() { "" } else { "-S " };
+            let vmlinux = if self.has_offset { "BPFTRACE_VMLINUX=/dev/null " } else { "" };
+            let option = if self.has_offset || self.is_unlisted { " --unsafe" } else { "" };
+            let split = if most.is_empty() && option.is_empty() { "" } else { "-S " };
             writeln!(out, "#!/usr/bin/env {split}{most}{vmlinux}bpftrace{option}")?;
             writeln!(out, "// {}", self.subject)?;
             writeln!(out, "// As root: {most}{vmlinux}bpftrace{option} FILE")?;
@@ -193,6 +199,12 @@ impl Writer {
         if self.has_offset {
             let why = "the kernel checks them, so that bpftrace needs no vmlinux";
             writeln!(out, "// No vmlinux, and --unsafe, for probes with offsets: {why}.")?;
+        }
+        if self.is_unlisted {
+            writeln!(
+                out,
+                "// --unsafe, for functions that ftrace does not list: bpftrace looks for them there (0.25)."
+            )?;
         }
         // What can be attached at once does not fail with a module that is absent.
         let is_first = |part: &Part| part.module.is_none() && part.probes > 0;

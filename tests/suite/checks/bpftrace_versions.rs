@@ -2,7 +2,9 @@
 use super::bpftrace::{VERDICTS, found};
 use crate::answers::history::FLEET;
 use crate::answers::tracepoints::FIXED;
+use crate::answers::trampolines::{CONFIGURATION, indexed};
 use crate::support::program::run_in;
+use crate::support::tables::OLD;
 
 /// What is found in a script on a kernel that has `stays` and `calls`, and not `comes`.
 fn on(script: &str, options: &[&str]) -> Vec<String> {
@@ -154,4 +156,31 @@ fn a_version_is_that_of_the_project_if_none_is_asked_for() {
     let run = run_in(FLEET.path(), ["check", script.to_str().unwrap(), "--kernel", "6.1.0-2-rt"]);
     assert_eq!((run.code, run.err.lines().count()), (3, 1), "{run:?}");
     assert!(run.err.contains("newest is no version of bpftrace"), "{run:?}");
+}
+
+#[test]
+fn a_kprobe_at_what_ftrace_does_not_list_is_unsafe_from_0_25_on() {
+    let configuration =
+        format!("{CONFIGURATION}CONFIG_FUNCTION_TRACER=y\nCONFIG_KPROBE_EVENTS_ON_NOTRACE=y\n");
+    let Some(kernel) = indexed(OLD, true, &configuration) else { return };
+    let at = |name: &str, version: &str| {
+        let options: &[&str] = if version.is_empty() { &[] } else { &["--bpftrace", version] };
+        found(kernel.db.path(), &format!("kprobe:{name} {{}}"), options).join("\n")
+    };
+    let warning = "loader: bpftrace takes it with --unsafe alone, from 0.25 on: ftrace does not list it";
+    for (version, warns) in [("", true), ("0.24", false), ("0.25", true)] {
+        let lines = at("untraced", version);
+        assert_eq!(
+            (lines.starts_with("kprobe:untraced ok"), lines.contains(warning)),
+            (true, warns),
+            "{lines}"
+        );
+    }
+    assert_eq!(at("takes_six", ""), "kprobe:takes_six ok");
+    for (name, first) in
+        [("untraced", "#!/usr/bin/env -S bpftrace --unsafe\n"), ("takes_six", "#!/usr/bin/env bpftrace\n")]
+    {
+        let program = kernel.run(&["resolve", name, "--format", "bpftrace"]);
+        assert!(program.out.starts_with(first), "{program:?}");
+    }
 }

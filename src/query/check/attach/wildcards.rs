@@ -6,9 +6,14 @@ use crate::bpftrace::Version;
 use crate::pattern::Pattern;
 use crate::query::index::{functions, symbols};
 use crate::query::verdict::reason::Reason;
+use probeidx_format::id::ObjectId;
+use probeidx_format::record::SymbolRecord;
 
 /// At most so many probes of one kind are taken: `BPFTRACE_MAX_PROBES` up to 0.22, and since then.
 const MOST: [usize; 2] = [512, 1024];
+
+/// What is in the names of functions that match nothing.
+const PART: &[u8] = b".part.";
 
 /// What the functions that a pattern matches are attached by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +75,7 @@ impl Attacher<'_> {
         for id in functions::names(self.view, &asked) {
             let name = self.view.string(self.view.names.at(id.index()).name);
             // Parts of functions match no pattern (0.17).
-            if memchr::memmem::find(name, b".part.").is_some() || (leaves_out && is_left_out(name)) {
+            if memchr::memmem::find(name, PART).is_some() || (leaves_out && is_left_out(name)) {
                 continue;
             }
             let mut is_met = false;
@@ -143,6 +148,17 @@ impl Attacher<'_> {
                 by_kernel(State::NoSite, "the kernel takes none of the functions that match", "EINVAL")
             }
         }
+    }
+
+    /// Whether bpftrace finds a function of this name where it looks before it attaches a kprobe (0.25): among those that ftrace
+    /// lists. `None` if the index does not tell.
+    pub fn is_listed(&self, module: Option<&[u8]>, name: &[u8]) -> Option<bool> {
+        self.view.option(b"FUNCTION_TRACER")?;
+        let has_site = |(object, symbol): (ObjectId, SymbolRecord)| {
+            self.judge.verdicts(object, symbol.pc.get(), false).ftrace().is_ok()
+        };
+        let is_left_out = memchr::memmem::find(name, PART).is_some() || is_left_out(name);
+        Some(!is_left_out && symbols::code_named(self.view, module, name).any(has_site))
     }
 
     /// Whether several functions of the kernel have a name.

@@ -134,6 +134,15 @@ impl<'a> Judged<'a, '_> {
         for finding in &mut findings {
             self.spell(finding, word, name);
         }
+        let fails = findings.iter().any(|found| found.severity == Severity::Error);
+        let is_later = self.version.is_none_or(|version| version >= Version::LISTED_ALONE);
+        if !fails && is_later && self.attacher.is_listed(module, name.as_bytes()) == Some(false) {
+            let reason = format!(
+                "bpftrace takes it with --unsafe alone, from {} on: ftrace does not list it",
+                Version::LISTED_ALONE
+            );
+            findings.push(Finding::new(State::Loader, name, reason).severity(Severity::Warning));
+        }
         if !is_return {
             let is_entry = point.offset.is_none_or(|offset| offset == 0);
             let count = is_entry.then(|| self.registers(module, name)).flatten();
