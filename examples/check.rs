@@ -14,7 +14,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let view = index.view()?;
     let definitions = check::definitions(&view)?;
     let arguments = arguments.to_vec();
-    let asked = Asked { arguments, guru: false, runtime: Runtime::Kernel, systemtap: None };
+    let asked = Asked { arguments, guru: false, runtime: Runtime::Kernel, systemtap: None, bpftrace: None };
     let report = check::check(&view, Ok(&definitions), &asked, Path::new(script), &std::fs::read(script)?)?;
     for point in &report.points {
         println!("{script}:{}: {}: {}", point.place.line, point.point, point.state.name());

@@ -28,8 +28,8 @@ struct Outcome {
     /// bpftrace attached it, and ended well.
     is_attached: bool,
     printed: String,
-    /// Of 0.24, or a later one.
-    is_of_later: bool,
+    /// Of 0.22, or a later one: `missing_probes` may be `ignore`.
+    may_be_silent: bool,
 }
 
 /// An attach point of a script.
@@ -122,9 +122,9 @@ fn scripts_in(folders: &[&Path]) -> Vec<(String, PathBuf)> {
     files.into_iter().map(|path| (name(&path), path)).collect()
 }
 
-/// Whether a version takes configurations with `missing_probes` (0.22).
+/// Whether a version is one of those whose rules are others (0.24).
 fn is_of_later(version: &str) -> bool {
-    installed::numbers(version) >= vec![0, 22]
+    installed::numbers(version) >= vec![0, 24]
 }
 
 /// The scripts for each rule, each in a file of its own.
@@ -189,7 +189,7 @@ fn outcomes(kernel: &Kernel, scripts: &[(String, PathBuf)]) -> Result<Vec<Outcom
             points: of_file.filter(|one| !one["program"].is_null()).map(Point::of).collect(),
             is_attached: answer.errno == 0,
             printed: answer.traced.join("\n"),
-            is_of_later: installed::numbers(&version) >= vec![0, 24],
+            may_be_silent: installed::numbers(&version) >= vec![0, 22],
         }
     });
     Ok(outcomes.collect())
@@ -257,8 +257,8 @@ impl Outcome {
             return Agreement::WrongOk;
         }
         let is_alarm = |point: &&Point| {
-            // 0.24 and later may be told to say nothing.
-            let is_told = !point.is_forgiven || (point.is_named_kprobe() && !self.is_of_later);
+            // 0.22 and later may be told to say nothing.
+            let is_told = !point.is_forgiven || (point.is_named_kprobe() && !self.may_be_silent);
             !point.works() && is_told && !skipped(point)
         };
         if self.points.iter().any(|point| is_alarm(&point)) {

@@ -34,7 +34,7 @@ fn a_script_says_what_is_done_about_what_is_not_there() {
     for (options, is_whole) in
         [(&[][..], true), (&["--bpftrace", "0.27"], true), (&["--bpftrace", "0.23"], false)]
     {
-        // From 0.24 on, another probe of the script suffices; before, it is one of the list.
+        // From 0.24 on, another probe of the script suffices; before, one that stands alone has to be there.
         let lines = on(&format!("{warn}kprobe:comes {{}}\nkprobe:stays {{}}"), options);
         let why = if is_whole { format!("; {AS_STAYS_WORKS}") } else { String::new() };
         assert_eq!(lines[1], format!("  2:1 {ABSENT}{why}"), "{options:?}");

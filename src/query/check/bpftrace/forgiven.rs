@@ -9,12 +9,12 @@ pub(super) fn forgive(script: &Script, version: Option<Version>, probes: &mut [V
     let is_later = version.is_none_or(|version| version >= Version::ALL_ATTACH);
     match script.missing {
         Some(Missing::Ends) => {}
-        Some(Missing::GoesOn) if is_later => in_script(script, probes),
+        Some(Missing::GoesOn) => in_script(script, is_later, probes),
         None if version.is_some() && is_later => {}
-        missing => {
+        None => {
             // Of which version the script is may not be known.
-            let until = match missing {
-                None if version.is_none() => {
+            let until = match version {
+                None => {
                     format!("; from {} on it ends, unless missing_probes is warn", Version::ALL_ATTACH)
                 }
                 _ => String::new(),
@@ -38,8 +38,7 @@ fn of_patterns(points: &[Point], since: &str, programs: &mut [ProgramOutcome]) {
     let Some(works) = programs.iter().find(|program| !program.state().is_failure()) else { return };
     let why = format!("{since}bpftrace goes on without it, as {} works", works.name);
     for (program, point) in programs.iter_mut().zip(points) {
-        let is_pattern = point.parts.iter().any(|part| has_wildcards(part));
-        if is_pattern && program.state() == State::Absent && is_refused(program) {
+        if is_pattern(point) && program.state() == State::Absent && is_refused(program) {
             program.forgive(&why);
         }
     }
@@ -50,38 +49,27 @@ fn in_probe(points: &[Point], until: &str, programs: &mut [ProgramOutcome]) {
     let Some(works) = programs.iter().find(|program| !program.state().is_failure()) else { return };
     let why = format!("bpftrace goes on without it, as {} works{until}", works.name);
     for (program, point) in programs.iter_mut().zip(points) {
-        let goes_on = match point.kind {
-            Kind::Kprobe | Kind::Kretprobe => true,
-            Kind::Fentry | Kind::Fexit => is_missing(program.state()),
-            // Of a pattern it reads the events that there are, and refuses the script if there is none (0.17).
-            Kind::Tracepoint => {
-                program.state() == State::Absent && !point.parts.iter().any(|part| has_wildcards(part))
-            }
-            _ => false,
-        };
-        if goes_on && is_refused(program) {
+        if is_skipped(point, program) && is_refused(program) {
             program.forgive(&why);
         }
     }
 }
 
-/// From 0.24 on, of a script that says so: what is not there, and what the kernel refuses when it is attached, if any other
-/// one works. What the kernel does not load ends the script: all programs are loaded at once.
-fn in_script(script: &Script, probes: &mut [Vec<ProgramOutcome>]) {
+/// Of a script that says so: what is not there, and what the kernel refuses when it is attached, if any other one works. What
+/// the kernel does not load ends the script: all programs are loaded at once.
+fn in_script(script: &Script, is_later: bool, probes: &mut [Vec<ProgramOutcome>]) {
     let works = probes.iter().flatten().find(|program| !program.state().is_failure());
-    let Some(why) = works.map(|works| format!("bpftrace goes on without it, as {} works", works.name)) else {
-        return;
-    };
+    let Some(works) = works.map(|works| works.name.clone()) else { return };
+    let why = format!("bpftrace goes on without it, as {works} works");
     for (probe, programs) in script.probes.iter().zip(probes) {
         for (program, point) in programs.iter_mut().zip(&probe.points) {
-            let goes_on = match point.kind {
-                // A module that is not loaded ends the script.
-                Kind::Kprobe | Kind::Kretprobe => program.state() != State::Module,
-                Kind::Fentry | Kind::Fexit => {
-                    is_missing(program.state()) || program.state() == State::NoSite || is_without_btf(program)
+            let goes_on = match is_later {
+                true => is_pruned(point, program),
+                // 0.22 and 0.23 end where one that stands alone cannot be attached.
+                false => {
+                    let is_alone = probe.points.len() == 1 && !is_pattern(point);
+                    !is_alone && is_skipped(point, program)
                 }
-                Kind::Tracepoint | Kind::RawTracepoint => program.state() == State::Absent,
-                _ => false,
             };
             if goes_on && is_refused(program) {
                 program.forgive(&why);
@@ -90,14 +78,44 @@ fn in_script(script: &Script, probes: &mut [Vec<ProgramOutcome>]) {
     }
 }
 
+/// Whether a version up to 0.23 leaves it out, which asks the kernel for each.
+fn is_skipped(point: &Point, program: &ProgramOutcome) -> bool {
+    match point.kind {
+        Kind::Kprobe | Kind::Kretprobe => true,
+        Kind::Fentry | Kind::Fexit => is_missing(program.state()),
+        // Of a pattern it reads the events that there are, and refuses the script if there is none (0.17).
+        Kind::Tracepoint => program.state() == State::Absent && !is_pattern(point),
+        _ => false,
+    }
+}
+
+/// Whether a version from 0.24 on leaves it out, which looks for each before it compiles the script.
+fn is_pruned(point: &Point, program: &ProgramOutcome) -> bool {
+    match point.kind {
+        // A module that is not loaded ends the script.
+        Kind::Kprobe | Kind::Kretprobe => program.state() != State::Module,
+        Kind::Fentry | Kind::Fexit => {
+            is_missing(program.state()) || program.state() == State::NoSite || is_only_loaded(program)
+        }
+        Kind::Tracepoint | Kind::RawTracepoint => program.state() == State::Absent,
+        _ => false,
+    }
+}
+
+fn is_pattern(point: &Point) -> bool {
+    point.parts.iter().any(|part| has_wildcards(part))
+}
+
 /// Whether BTF does not have a function.
 fn is_missing(state: State) -> bool {
     matches!(state, State::Absent | State::Renamed | State::Inlined)
 }
 
-/// Whether a function is there, and not in BTF: its program is not loaded.
-fn is_without_btf(program: &ProgramOutcome) -> bool {
-    program.findings.iter().any(|found| found.state == State::Trampoline && found.errno == Some("ESRCH"))
+/// Whether a function is there, and its program is loaded, but not attached, or left out: without BTF, with more arguments than
+/// trampolines take (6.1). For its prototype it is not loaded.
+fn is_only_loaded(program: &ProgramOutcome) -> bool {
+    let at_attaching = |errno| matches!(errno, Some("ESRCH" | "ENOTSUPP"));
+    program.findings.iter().any(|found| found.state == State::Trampoline && at_attaching(found.errno))
 }
 
 /// Whether it is the kernel alone that refuses the program. A handler that is wrong ends it: bpftrace compiles all before it
