@@ -205,8 +205,11 @@ impl<'t> Parser<'t> {
 /// Whether a handler reads `probe`.
 fn asks_for_itself(text: &str) -> bool {
     let mut lexer = Lexer::new(text);
-    std::iter::from_fn(|| lexer.next().ok().filter(|token| *token != Token::End))
-        .any(|token| matches!(token, Token::Word("probe")))
+    let mut is_member = false;
+    std::iter::from_fn(|| lexer.next().ok().filter(|token| *token != Token::End)).any(|token| {
+        let follows = std::mem::replace(&mut is_member, matches!(token, Token::Sign("." | "->")));
+        !follows && matches!(token, Token::Word("probe"))
+    })
 }
 
 /// The value of `missing_probes` in a configuration, with or without quotes.

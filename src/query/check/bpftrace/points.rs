@@ -85,7 +85,11 @@ impl<'a> Judged<'a, '_> {
             Kind::Kprobe | Kind::Kretprobe => self.kprobe(point, probe),
             Kind::Fentry | Kind::Fexit => self.trampoline(point, probe),
             Kind::Tracepoint => self.events(point),
-            Kind::RawTracepoint => self.raw_tracepoint(point),
+            Kind::RawTracepoint => {
+                let (mut findings, readable) = self.raw_tracepoint(point);
+                findings.extend(self.raw_without_btf(point));
+                (findings, readable)
+            }
             Kind::Iterator => {
                 let name = point.parts.first().map_or("", String::as_str);
                 let context = lookup::find(self.view, &format!("struct bpf_iter__{name}")).first().copied();
@@ -316,15 +320,6 @@ impl<'a> Judged<'a, '_> {
             return wrong(point, "rawtracepoint:EVENT");
         };
         let mut readable = Readable { registers: Registers::Any, ..Readable::nothing() };
-        if !self.types.has_btf
-            && let Some(finding) = self.refused_from(
-                Version::RAW_TRACEPOINTS_BY_BTF,
-                event,
-                "raw tracepoints are those of the kernel's BTF, and it has none",
-            )
-        {
-            return (vec![finding.instead(self.events_like(event))], readable);
-        }
         if let [module, _] = &point.parts[..]
             && !has_wildcards(module)
             && let Some(finding) = self.not_in(module, event)
@@ -348,6 +343,17 @@ impl<'a> Judged<'a, '_> {
             }
             Err(finding) => (vec![*finding], readable),
         }
+    }
+
+    /// Says that raw tracepoints are those of the kernel's BTF, if it has none.
+    fn raw_without_btf(&self, point: &Point) -> Option<Finding> {
+        if self.types.has_btf {
+            return None;
+        }
+        let event = point.parts.last().map_or("", String::as_str);
+        let why = "raw tracepoints are those of the kernel's BTF, and it has none";
+        let refused = self.refused_from(Version::RAW_TRACEPOINTS_BY_BTF, event, why)?;
+        Some(refused.instead(self.events_like(event)))
     }
 
     /// Says that the tracepoint of an event is not in a module.
