@@ -73,7 +73,8 @@ pub struct TapsetMeta {
     pub systemtap: String,
     /// Whether SystemTap knows the kernel's functions by symbols, which requires `System.map`.
     pub system_map: bool,
-    /// The paths of the files, in the order that places refer to.
+    /// The paths of the files, in the order that places refer to. Behind them the `vmlinux.h` of the kernel's build tree, if
+    /// there was one for SystemTap to read.
     pub files: Vec<String>,
 }
 
@@ -159,6 +160,12 @@ impl<'a> Tapset<'a> {
     pub fn meta(&self) -> Result<TapsetMeta> {
         let damaged = Error::Section { section: "tapset", offset: 0, what: "it cannot be decoded" };
         decode(self.meta).ok_or(damaged)
+    }
+    /// The version of SystemTap that was emulated; `None` without tapsets. Cost: decoding three texts.
+    pub fn systemtap(&self) -> Option<String> {
+        // The texts that `TapsetMeta` starts with.
+        let ((_, _, systemtap), _) = decode_start::<(String, String, String)>(self.meta)?;
+        Some(systemtap)
     }
     /// The positions of the names of a kind. Cost: a binary search.
     pub fn of_kind(&self, kind: DefinitionKind) -> Range<usize> {
@@ -307,5 +314,10 @@ mod tests {
         assert_eq!(tapset.plain(4..6), b"");
         assert_eq!((tapset.name(3), tapset.name(9)), (&b""[..], &b""[..]));
         assert_eq!(decode::<TapsetMeta>(b"\xff\xff"), None);
+        let meta = TapsetMeta { arch: "arm64".into(), systemtap: "5.6".into(), ..TapsetMeta::default() };
+        let encoded = encode(&meta);
+        let of = |meta: &[u8]| Tapset { meta, ..Tapset::default() }.systemtap();
+        assert_eq!(of(&encoded), Some("5.6".to_owned()));
+        assert_eq!((of(b""), of(b"\xff\xff")), (None, None));
     }
 }

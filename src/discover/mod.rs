@@ -51,6 +51,8 @@ pub struct Discovery {
     pub spare: HashSet<String>,
     /// The files of packages among the paths; inputs below a package are found there.
     pub members: Members,
+    /// The system in which they were searched.
+    pub root: Sysroot,
 }
 
 /// The files of one kernel release.
@@ -194,9 +196,10 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     let named = needless::Named::of(paths, &options.sysroot);
     named.drop_needless(&kernels, &mut skipped);
     let spare = named.spare(&kernels);
+    let root = options.sysroot.clone();
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
     fold_unread(&mut skipped);
-    Ok(Discovery { kernels, skipped, of_another_build, spare, members: walked.members })
+    Ok(Discovery { kernels, skipped, of_another_build, spare, members: walked.members, root })
 }
 
 /// Reports a kernel of an unsupported machine once, however many modules it has.

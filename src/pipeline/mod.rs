@@ -174,7 +174,8 @@ fn build_each(
     observer: &dyn Observer,
     each: Each<'_>,
 ) -> Result<Vec<Skipped>> {
-    let tapsets = Tapsets::find(&options.tapsets)?;
+    let mut tapsets = Tapsets::find(&options.tapsets)?;
+    tapsets.root = found.root.clone();
     // If a package could not be read in full, it is read again the next time, to say so again.
     let is_whole = found.skipped.is_empty();
     let metas = found.members.packages();

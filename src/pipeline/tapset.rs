@@ -1,5 +1,6 @@
 //! Tapsets as they apply to a kernel, and the kernel's configuration as scripts see it.
 use super::Skipped;
+use crate::discover::Sysroot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
 use crate::load::image;
@@ -8,7 +9,7 @@ use crate::query::Index;
 use crate::tapset::evaluated::Evaluated;
 use crate::tapset::sources::Sources;
 use crate::tapset::stored::pack;
-use crate::tapset::{Library, Target, target};
+use crate::tapset::{Library, Target, Version, target};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,8 +18,11 @@ use std::sync::OnceLock;
 #[derive(Default)]
 pub struct Tapsets {
     pub sources: Sources,
+    /// The system that has the kernels' build trees.
+    pub root: Sysroot,
     /// The files as an index keeps them.
     bytes: OnceLock<Vec<u8>>,
+    version: OnceLock<Version>,
 }
 
 /// The evaluated tapsets for a predicted machine and configuration.
@@ -58,7 +62,7 @@ impl Tapsets {
             }
             sources.unpack(kept, path)?;
         }
-        Ok(Self { sources, bytes: OnceLock::new() })
+        Ok(Self { sources, ..Self::default() })
     }
 
     /// Evaluates the tapsets for a kernel; also returns what could not be read.
@@ -73,8 +77,14 @@ impl Tapsets {
             return (Evaluated { configuration, ..Evaluated::default() }, vec![]);
         }
         let option = |name: &str| Some(config?.get(name.strip_prefix("CONFIG_")?)?.to_owned());
-        let system_map = has_system_map(release);
-        let target = Target { system_map, ..Target::new(target::of_machine(machine), release, &option) };
+        let (system_map, header) = (has_system_map(&self.root, release), vmlinux_header(&self.root, release));
+        let systemtap = self.systemtap().to_string();
+        let target = Target {
+            system_map,
+            vmlinux_header: header.as_deref(),
+            systemtap: &systemtap,
+            ..Target::new(target::of_machine(machine), release, &option)
+        };
         let library = Library::read(&self.sources, &target);
         let mut tables = library.tables(&target);
         tables.trees = pack(&tables.trees);
@@ -92,6 +102,11 @@ impl Tapsets {
         Some(Prediction { machine, evaluated: self.evaluate(release, machine, Some(&config)), config })
     }
 
+    /// The version of SystemTap that they came with, looked up on first use.
+    fn systemtap(&self) -> Version {
+        *self.version.get_or_init(|| Version::of_sources(&self.sources))
+    }
+
     /// The files as an index keeps them, compressed on first use.
     pub fn packed(&self) -> &[u8] {
         self.bytes.get_or_init(|| self.sources.to_bytes())
@@ -100,10 +115,17 @@ impl Tapsets {
 
 /// Whether SystemTap finds functions in the kernel's `System.map` (`parse_kernel_functions`, session.cxx of 4.8).
 /// Debian ships only a stub.
-fn has_system_map(release: &str) -> bool {
+fn has_system_map(root: &Sysroot, release: &str) -> bool {
     const STUB: u64 = 4096;
     let places = [format!("/lib/modules/{release}/build/System.map"), format!("/boot/System.map-{release}")];
     // The first existing file counts.
-    let sizes = places.iter().filter_map(|path| std::fs::metadata(path).ok());
+    let sizes = places.iter().filter_map(|path| std::fs::metadata(root.resolve(&root.join(path)).ok()?).ok());
     sizes.map(|m| m.len() > STUB).next().unwrap_or(false)
+}
+
+/// The header of BTF types in the kernel's build tree, if there is one (`vmlinux_h_path`, tracepoint-vmlinux.cxx of 5.6).
+/// Fedora's kernel-devel has it; Debian's headers have not.
+fn vmlinux_header(root: &Sysroot, release: &str) -> Option<String> {
+    let path = format!("/lib/modules/{release}/build/vmlinux.h");
+    root.resolve(&root.join(&path)).is_ok_and(|real| real.is_file()).then_some(path)
 }

@@ -188,6 +188,13 @@ impl Display for Expression {
             Entry(of) => write!(f, "@entry({of})"),
             Probewrite(name) => write!(f, "@probewrite({name})"),
             Perf(name) => write!(f, "@perf({})", self::Literal::String(name.clone())),
+            Enumerator(name) => write!(f, "@enum({})", self::Literal::String(name.clone())),
+            EnumeratorName { of, named } => {
+                write!(f, "@enumname({of}")?;
+                let texts = named.iter().flat_map(|(name, module)| [Some(name), module.as_ref()]).flatten();
+                texts.into_iter().try_for_each(|t| write!(f, ", {}", self::Literal::String(t.clone())))?;
+                f.write_str(")")
+            }
             Embedded(code) => write!(f, "%{{ {code} %}}"),
             // SystemTap turns it into C immediately.
             Constant(name) => write!(f, "%{{ /* pure */ /* unprivileged */ /* stable */ {name} %}}"),

@@ -13,6 +13,15 @@ pub trait Context {
     /// The variable does not exist here or cannot be read, or a member on its path does not exist.
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent>;
 
+    /// Whether a constant of an enumeration is known here, `@enum("NAME")`.
+    ///
+    /// # Errors
+    /// It is not known.
+    fn enumerator(&self, name: &str) -> Result<(), Absent> {
+        let why = "constants of the kernel are known in probes of its functions and lines alone";
+        Err(Absent { what: format!("@enum(\"{name}\")"), why: why.to_owned(), ..<_>::default() })
+    }
+
     /// Whether the handler runs at a function's return, so that it can use values saved at entry.
     fn returns(&self) -> bool {
         false

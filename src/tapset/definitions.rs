@@ -10,7 +10,7 @@ use super::ast::{Alias, Embedded, Function, Global, Probe, Script};
 use super::macros::{Macro, Macros};
 use super::parser::{self, Origin};
 use super::stored::{Definition, Stored};
-use super::{Library, Target};
+use super::{Library, Target, Version};
 use crate::error::Result;
 
 /// Aliases, functions and globals by name. Those of an index are decoded on demand, once each; copies share what is
@@ -84,9 +84,19 @@ impl<'l> Definitions<'l> {
         }
     }
 
+    /// The version of SystemTap that the tapsets are of.
+    pub fn version(&self) -> Version {
+        Version::parse(&self.stored.meta().systemtap).unwrap_or(Version::OLDEST)
+    }
+
     /// Whether SystemTap finds the kernel's functions by their symbols: see [`Target::system_map`].
-    pub fn system_map(&self) -> bool {
-        self.stored.meta().system_map
+    pub fn has_symbols(&self) -> bool {
+        self.stored.meta().system_map || self.version() >= Version::SYMBOLS_OF_VMLINUX
+    }
+
+    /// Whether SystemTap finds a `vmlinux.h` in the kernel's build tree: see [`Target::vmlinux_header`].
+    pub fn has_vmlinux_header(&self) -> bool {
+        self.stored.meta().files.last().is_some_and(|path| path.ends_with("/vmlinux.h"))
     }
 
     /// The aliases of tapsets, in the order of reading, then those of the script.

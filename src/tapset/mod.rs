@@ -18,9 +18,10 @@
 //! | `regex` | which regular expressions SystemTap compiles |
 //! | [`handler`] | analyses handlers: locals, types, dead code, errors |
 //! | [`target`] | the kernel, architecture and SystemTap that a script is read for |
+//! | `version` | versions of SystemTap, and what differs by them |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each pulling from the next |
 //!
-//! The language is that of SystemTap 4.8; where its sources differ from its manual, the sources count. Deviations:
+//! The language is that of SystemTap 4.8, and what later ones add to it ([`Version`]); where its sources differ from its manual, the sources count. Deviations:
 //! limits where SystemTap has none, and errors where it ignores something missing, such as the end of a comment.
 pub mod ast;
 mod condition;
@@ -42,12 +43,14 @@ mod regex;
 pub mod sources;
 pub mod stored;
 pub mod target;
+mod version;
 mod walk;
 
 pub use definitions::Definitions;
 pub use library::Library;
 pub use macros::Macro;
 pub use target::Target;
+pub use version::Version;
 pub use walk::MARKS;
 
 use std::path::Path;

@@ -98,6 +98,18 @@ impl Sources {
         }
     }
 
+    /// Whether a folder has a file with a text. What cannot be read has none.
+    pub fn has(&self, file: &str, text: &[u8]) -> bool {
+        let file = Path::new(file);
+        let of_folder = |folder: &Folder| {
+            let part = folder.parts.get(file.parent()?)?;
+            let source = part.iter().find(|source| source.path == file)?;
+            let bytes = Folder::text(source, &folder.path_of(source)).ok()?;
+            memchr::memmem::find(&bytes, text)
+        };
+        self.folders.iter().any(|folder| of_folder(folder).is_some())
+    }
+
     /// The files as listed in an index, without their texts.
     pub fn listing(&self) -> Vec<FolderMeta> {
         let mut identities = HashMap::new();

@@ -19,8 +19,11 @@ pub struct Target<'a> {
     pub guru: bool,
     /// The arguments of the script on the command line of stap: `$1`, `@1`. Tapsets have none.
     pub arguments: &'a [String],
-    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols.
+    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols; later versions need none
+    /// ([`Version::SYMBOLS_OF_VMLINUX`](super::Version::SYMBOLS_OF_VMLINUX)).
     pub system_map: bool,
+    /// The `vmlinux.h` in the kernel's build tree, if there is one: later versions read tracepoints and types from it.
+    pub vmlinux_header: Option<&'a str>,
     /// The kernel's configuration: the value of an option, including quotes; `None` if it is not set.
     pub config: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }
@@ -48,11 +51,23 @@ pub enum Privilege {
 }
 
 impl<'a> Target<'a> {
-    /// A kernel module for this kernel, built by a developer with SystemTap 4.8.
+    /// A kernel module for this kernel, built by a developer with the oldest SystemTap whose rules are known.
     pub fn new(arch: &'a str, release: &'a str, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Self {
         let (runtime, privilege) = (Runtime::Kernel, Privilege::Stapdev);
         let (guru, system_map) = (false, false);
-        Self { arch, release, systemtap: "4.8", runtime, privilege, guru, system_map, arguments: &[], config }
+        let (systemtap, arguments, vmlinux_header) = ("4.8", &[][..], None);
+        Self {
+            arch,
+            release,
+            systemtap,
+            runtime,
+            privilege,
+            guru,
+            system_map,
+            vmlinux_header,
+            arguments,
+            config,
+        }
     }
 
     /// The release up to its first dash, `kernel_v`: `6.1.0` of `6.1.0-56-cloud-amd64`.

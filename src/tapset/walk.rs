@@ -109,6 +109,7 @@ impl Expression {
             | Perf(_)
             | Embedded(_)
             | Constant(_)
+            | Enumerator(_)
             | Register { .. } => {}
             Index { of: array, indexes } | In { indexes, array } => {
                 array.each(visit);
@@ -124,6 +125,7 @@ impl Expression {
             | Match { text: one, .. }
             | Defined(one)
             | Entry(one)
+            | EnumeratorName { of: one, .. }
             | Memory { address: one, .. }
             | Statistic { of: one, .. } => one.each(visit),
             Binary { left, right, .. } => {

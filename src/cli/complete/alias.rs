@@ -46,7 +46,7 @@ pub fn tracepoints(view: &View<'_>, typed: &str, with_system_calls: bool) -> Vec
     let all = |system: Option<&str>| {
         let event = Pattern::new("*").ok()?;
         let system = system.map(Pattern::literal);
-        Some(tracepoint::matching(view, &TraceSpec { system, event, with_system_calls }))
+        Some(tracepoint::matching(view, &TraceSpec { system, event, with_system_calls, by_number: None }))
     };
     let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
     if let Some((system, event)) = typed.split_once(':') {

@@ -141,7 +141,7 @@ impl Judged<'_> {
     fn system_call(&self, name: &str) -> Readable {
         let event = Pattern::literal(&format!("sys_enter_{name}"));
         let system = Some(Pattern::literal("syscalls"));
-        let asked = TraceSpec { system, event, with_system_calls: true };
+        let asked = TraceSpec { system, event, with_system_calls: true, by_number: None };
         let fields = tracepoint::matching(self.view, &asked).next().and_then(|event| event.fields());
         // The first is the number of the call.
         fields.map_or(Readable::Any, |fields| Readable::Fields(fields.len().saturating_sub(1)))

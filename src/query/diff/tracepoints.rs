@@ -14,7 +14,7 @@ pub fn compare<'a, E>(
     tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let (system, event) = (asked.system.clone(), asked.name.clone());
-    let spec = TraceSpec { system, event, with_system_calls: true };
+    let spec = TraceSpec { system, event, with_system_calls: true, by_number: None };
     let mut names: BTreeMap<_, [Option<Tracepoint<'a>>; 2]> = BTreeMap::new();
     for (number, side) in [before, after].into_iter().enumerate() {
         let matching: Box<dyn Iterator<Item = Tracepoint<'a>>> = match only {

@@ -6,6 +6,7 @@ use crate::query::spec::{Filter, ModuleScope};
 use crate::query::verdict::Judge;
 use crate::query::verdict::reason::Reason;
 use crate::query::verdict::stap_blocklist;
+use crate::tapset::Version;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId};
 
@@ -81,8 +82,9 @@ pub fn absence(
     let is_blocked = match user_object::path(view) {
         Some(_) => filter == Filter::Return && stap_blocklist::return_in_process(text),
         None => {
-            stap_blocklist::function(text, view.machine())
-                || files().all(stap_blocklist::file)
+            let version = Version::of(view);
+            stap_blocklist::function(text, view.machine(), version)
+                || files().all(|file| stap_blocklist::file(file, version))
                 || (filter == Filter::Return && stap_blocklist::return_of(text))
         }
     };

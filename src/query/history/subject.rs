@@ -65,7 +65,7 @@ impl Asked {
                 // A name with a dot is that of a clone.
                 let is_bare = spec.spelled == Spelled::Bare && *asked == plain && !text.contains('.');
                 let event = plain.declared.name.clone();
-                let event = TraceSpec { system: None, event, with_system_calls: true };
+                let event = TraceSpec { system: None, event, with_system_calls: true, by_number: None };
                 subjects.extend(as_event(spec).or(is_bare.then_some(event)).map(Subject::Tracepoint));
                 let otherwise = if is_bare { path(text).ok().map(Subject::Member) } else { None };
                 Ok(Self { subjects, otherwise })

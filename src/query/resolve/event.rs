@@ -43,6 +43,7 @@ pub(crate) fn as_event(spec: &Spec) -> Option<TraceSpec> {
         system: Some(system.clone()),
         event: asked.declared.name.clone(),
         with_system_calls: true,
+        by_number: None,
     })
 }
 

@@ -1,43 +1,57 @@
-//! Tracepoints, `kernel.trace("sched:sched_switch")`, and events of system calls, `syscalls:sys_enter_openat`.
+//! Tracepoints, `kernel.trace("sched:sched_switch")` and `kernel.tracepoint("sched_switch")`, and events of system calls, `syscalls:sys_enter_openat`.
 use crate::nearest;
+use crate::query::index::functions::Scope;
 use crate::query::index::symbols;
 use crate::query::spec::TraceSpec;
+use crate::query::types::lookup;
 use probeidx_format::id::{FunctionId, ObjectId};
 use probeidx_format::record::{EventFieldRecord, FunctionRecord, TracepointRecord};
+use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable;
 use probeidx_format::{Table, View};
+use std::borrow::Cow;
 
 /// A tracepoint of an object.
 #[derive(Clone, Copy)]
 pub struct Tracepoint<'a> {
     view: &'a View<'a>,
     record: &'a TracepointRecord,
+    by_number: bool,
+    returns: bool,
 }
 
 /// The tracepoints that match a pattern, ordered by name, system and object. SystemTap's patterns mean the same
 /// (`tracepoint_query`, tapsets.cxx of 4.8), over the tracepoints that headers declare. Cost: a binary search for a
 /// literal name, else linear in the tracepoints.
 pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
-    let named = match spec.event.is_literal() {
+    let named = match spec.event.is_literal() && spec.by_number.is_none() {
         true => view.tracepoints_named(spec.event.literal_prefix().as_bytes()),
         false => view.tracepoints(),
     };
     let spec = spec.clone();
-    named.iter().map(move |record| Tracepoint { view, record }).filter(move |t| {
+    let scope = spec.by_number.as_ref().map(|module| Scope::new(view, module));
+    let by_number = scope.is_some();
+    named.iter().map(move |record| Tracepoint { view, record, by_number, returns: false }).filter(move |t| {
         (spec.with_system_calls || !t.is_system_call())
-            && spec.event.matches(t.name())
+            && spec.event.matches(t.asked())
             && spec.system.as_ref().is_none_or(|asked| asked.matches(t.system()))
+            && scope.as_ref().is_none_or(|scope| scope.contains(t.object()))
     })
 }
 
 /// The tracepoints of a name, by system and object. Cost: a binary search.
 pub fn named<'a>(view: &'a View<'a>, name: &[u8]) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
-    view.tracepoints_named(name).iter().map(move |record| Tracepoint { view, record })
+    view.tracepoints_named(name).iter().map(move |record| Tracepoint {
+        view,
+        record,
+        by_number: false,
+        returns: false,
+    })
 }
 
 /// All tracepoints, in the same order.
 pub fn all<'a>(view: &'a View<'a>) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
-    view.tracepoints().iter().map(move |record| Tracepoint { view, record })
+    view.tracepoints().iter().map(move |record| Tracepoint { view, record, by_number: false, returns: false })
 }
 
 impl<'a> Tracepoint<'a> {
@@ -102,9 +116,43 @@ impl<'a> Tracepoint<'a> {
         self.view.functions.get(self.prototype()?.index())
     }
 
+    /// The same tracepoint as that of a system call, `tp_syscall("read")`: parameters by number, and at the return what the
+    /// call had at its entry.
+    pub fn of_system_call(&self, returns: bool) -> Self {
+        Self { by_number: true, returns, ..*self }
+    }
+    /// Whether it is asked as the return of a system call.
+    pub fn returns(&self) -> bool {
+        self.returns
+    }
+    /// The parameters with the names that handlers use. By number, they are those of the callback in BTF
+    /// (`btf_add_args_from_subroutine_type`, tapsets.cxx of 5.6): what is registered with the probe is left out, and with it,
+    /// seen with 5.6, every `void *` that follows; those that point to functions count, but cannot be used.
+    pub fn named_parameters(&self) -> Vec<(Cow<'a, [u8]>, Variable)> {
+        let view = self.view;
+        if !self.by_number {
+            return self.parameters().map(|v| (Cow::Borrowed(view.string(v.name)), v)).collect();
+        }
+        let counted = self.parameters().skip_while(|v| is_void_pointer(view, v)).enumerate();
+        let usable = counted.filter(|(_, v)| !is_function_pointer(view, v));
+        usable.map(|(at, v)| (Cow::Owned(format!("arg{}", at + 1).into_bytes()), v)).collect()
+    }
+    /// The name by which it is probed: the type of a callback without an event has `_tp` behind it.
+    fn asked(&self) -> &'a [u8] {
+        let name = self.name();
+        name.strip_suffix(b"_tp").filter(|_| self.by_number).unwrap_or(name)
+    }
+
     /// Appends SystemTap's spelling, `kernel.trace("sched:sched_switch")`, which does not depend on the object; of an
     /// event of a system call that of tracefs, `syscalls:sys_enter_openat`.
     pub fn put(&self, out: &mut Vec<u8>) {
+        if self.by_number {
+            match self.module() {
+                None => out.extend_from_slice(b"kernel"),
+                Some(module) => out.extend([b"module(\"", module, b"\")"].concat()),
+            }
+            return out.extend([b".tracepoint(\"", self.asked(), b"\")"].concat());
+        }
         if self.is_system_call() {
             out.extend_from_slice(self.system());
             out.push(b':');
@@ -124,6 +172,21 @@ impl<'a> Tracepoint<'a> {
         let section = symbols::section(self.view, self.record.object, self.record.pc.get());
         section.map_or(&[], |s| self.view.string(s.name))
     }
+}
+
+/// Whether a parameter is a `void *`, by no other name.
+fn is_void_pointer(view: &View<'_>, parameter: &Variable) -> bool {
+    let record = parameter.type_id.and_then(|t| view.types.get(t.index()));
+    record.is_some_and(|r| TypeKind::from_u8(r.kind) == TypeKind::Pointer && r.target.some().is_none())
+}
+
+/// Whether a parameter points to a function.
+fn is_function_pointer(view: &View<'_>, parameter: &Variable) -> bool {
+    let stripped = |type_id| lookup::strip(view, type_id).and_then(|t| view.types.get(t.index()));
+    let pointer =
+        parameter.type_id.and_then(stripped).filter(|r| TypeKind::from_u8(r.kind) == TypeKind::Pointer);
+    let target = pointer.and_then(|r| stripped(r.target.some()?));
+    target.is_some_and(|r| TypeKind::from_u8(r.kind) == TypeKind::Function)
 }
 
 /// Whether the kernel has tracepoints that the index does not: they could not be read, or are not read from memory.

@@ -320,7 +320,7 @@ mod tests {
     fn tracepoints() {
         let switch = |system: Option<&str>| {
             let (system, event) = (system.map(pattern), pattern("sched_switch"));
-            Point::Trace(TraceSpec { system, event, with_system_calls: true })
+            Point::Trace(TraceSpec { system, event, with_system_calls: true, by_number: None })
         };
         for text in [
             "tracepoint:sched:sched_switch",

@@ -188,7 +188,7 @@ pub enum AddressKind {
     },
 }
 
-/// `kernel.trace("[SYSTEM:]EVENT")`.
+/// `kernel.trace("[SYSTEM:]EVENT")`, `kernel.tracepoint("EVENT")` or `module("NAME").tracepoint("EVENT")`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpec {
     /// The subsystem (`sched`); `None` matches all.
@@ -198,6 +198,8 @@ pub struct TraceSpec {
     /// Whether events of single system calls count (`syscalls:sys_enter_openat`): tracefs, perf and BPF have them, but
     /// SystemTap has not.
     pub with_system_calls: bool,
+    /// The object that it is in, if its parameters are asked by number, `$arg1`: `.tracepoint`.
+    pub by_number: Option<ModuleScope>,
 }
 
 /// The objects that a spec covers.

@@ -53,7 +53,7 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
         ("module", _) => return Err(source.expected(head.at, "module(\"NAME\")")),
         _ => return spec(Point::Alias(chain.components.iter().map(wanted).collect())),
     };
-    let kinds = "function(\"…\"), statement(\"…\") or trace(\"…\")";
+    let kinds = "function(\"…\"), statement(\"…\"), trace(\"…\") or tracepoint(\"…\")";
     let Some((kind, suffixes)) = rest.split_first() else {
         return Err(source.expected(head.end, format_args!("`.` and {kinds}")));
     };
@@ -63,7 +63,7 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
         return Err(wrong.hint(hint));
     }
     let Some(argument) = &kind.argument else {
-        let known = matches!(kind.name, "function" | "statement" | "trace");
+        let known = matches!(kind.name, "function" | "statement" | "trace" | "tracepoint");
         return Err(if known {
             source.expected(kind.end, "(\"PATTERN\")")
         } else {
@@ -98,6 +98,13 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
         ("trace", Argument::Text(name, at)) if module == ModuleScope::Kernel => {
             Point::Trace(trace(source.from(*at), name)?)
         }
+        ("tracepoint", Argument::Text(name, at)) => {
+            if find_outside(name, 0, |b| b == b':').is_some() {
+                return Err(source.expected(*at, "the name of a tracepoint without a system"));
+            }
+            Point::Trace(TraceSpec { by_number: Some(module), ..trace(source.from(*at), name)? })
+        }
+        ("tracepoint", _) => return Err(source.expected(kind.at, "tracepoint(\"NAME\")")),
         ("trace", Argument::Text(..)) => {
             let wrong = source.expected(head.at, "kernel before .trace");
             return Err(wrong.hint("tracepoints of modules are kernel.trace(\"…\") too"));
@@ -199,7 +206,7 @@ pub(super) fn trace(source: Source<'_>, text: &str) -> Result<TraceSpec> {
         return Err(source.expected(start, "the name of a tracepoint"));
     }
     let event = source.from(start).pattern(&text[start..])?;
-    Ok(TraceSpec { system, event, with_system_calls: false })
+    Ok(TraceSpec { system, event, with_system_calls: false, by_number: None })
 }
 
 /// Converts a component for the tapsets.

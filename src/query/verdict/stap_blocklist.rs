@@ -1,6 +1,7 @@
 //! SystemTap's blocklist: the sections, function names and declaring files that it does not list because probing them
-//! may destabilize the kernel (`dwflpp::build_kernel_blocklist`, dwflpp.cxx of SystemTap 4.8). Separate from the
+//! may destabilize the kernel (`dwflpp::build_kernel_blocklist`, dwflpp.cxx of SystemTap 4.8 and 5.6). Separate from the
 //! kernel's own blacklist.
+use crate::tapset::Version;
 
 /// Whether SystemTap blocks code in this section of vmlinux.
 pub fn section(name: &[u8]) -> bool {
@@ -30,7 +31,7 @@ pub fn return_in_process(name: &[u8]) -> bool {
 }
 
 /// Whether it blocks functions declared in this file.
-pub fn file(path: &[u8]) -> bool {
+pub fn file(path: &[u8], version: Version) -> bool {
     let under_arch = |file: &[u8]| {
         path.strip_prefix(b"arch/")
             .and_then(|p| p.strip_suffix(file))
@@ -43,14 +44,15 @@ pub fn file(path: &[u8]) -> bool {
         b"/include/asm/bitops.h",
         b"/include/asm/paravirt.h",
     ];
-    matches!(path, b"kernel/kprobes.c" | b"drivers/ide/ide-iops.c" | b"fs/seq_file.c")
+    matches!(path, b"kernel/kprobes.c" | b"drivers/ide/ide-iops.c")
+        || (path == b"fs/seq_file.c" && version < Version::SHORTER_BLOCKLIST)
         || under_arch(b"kprobes.c")
         || under_arch(b"paravirt.c")
         || HEADERS.iter().any(|h| path.ends_with(h))
 }
 
 /// Whether it blocks functions of this name.
-pub fn function(name: &[u8], machine: u16) -> bool {
+pub fn function(name: &[u8], machine: u16, version: Version) -> bool {
     const EXACT: [&[u8]; 35] = [
         b"HYPERVISOR_event_channel_op",
         b"HYPERVISOR_get_debugreg",
@@ -99,7 +101,7 @@ pub fn function(name: &[u8], machine: u16) -> bool {
         b"xen_get_debugreg",
         b"xen_set_debugreg",
     ];
-    const PREFIXES: [&[u8]; 8] = [
+    const PREFIXES: [&[u8]; 7] = [
         b"xen_irq_",
         b"xen_iret",
         b"xen_sysret64",
@@ -107,18 +109,19 @@ pub fn function(name: &[u8], machine: u16) -> bool {
         b"atomic_",
         b"atomic64_",
         b"current_",
-        b"special_mapping_",
     ];
+    let is_longer = version < Version::SHORTER_BLOCKLIST;
     EXACT.contains(&name)
         || MORE_EXACT.contains(&name)
         || PREFIXES.iter().any(|p| name.starts_with(p))
         || (name == b"__switch_to" && machine == X86_64)
         || (name.starts_with(b"xen_") && contains(&name[4..], b"_fl_direct"))
-        || inside(name)
+        || (is_longer && name.starts_with(b"special_mapping_"))
+        || inside(name, is_longer)
 }
 
-/// Whether any part of the name is blocked. A single pass, because it runs for every function.
-fn inside(name: &[u8]) -> bool {
+/// Whether any part of the name is blocked, by the longer list or the shorter one. A single pass, because it runs for every function.
+fn inside(name: &[u8], is_longer: bool) -> bool {
     let mut has_lock = false;
     for at in 0..name.len() {
         let rest = &name[at..];
@@ -130,7 +133,7 @@ fn inside(name: &[u8]) -> bool {
             b'a' => rest.starts_with(b"apic"),
             b'A' => rest.starts_with(b"APIC"),
             b'I' => rest.starts_with(b"IRQ"),
-            b'_' => rest.starts_with(b"_intr") || rest.starts_with(b"_pte_"),
+            b'_' => rest.starts_with(b"_intr") || (is_longer && rest.starts_with(b"_pte_")),
             b's' => {
                 rest.starts_with(b"softirq")
                     || rest.starts_with(b"setup_rt_frame")
@@ -177,6 +180,28 @@ fn position(name: &[u8], part: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NEW: Version = Version::SHORTER_BLOCKLIST;
+
+    fn function(name: &[u8], machine: u16) -> bool {
+        super::function(name, machine, Version::OLDEST)
+    }
+    fn file(path: &[u8]) -> bool {
+        super::file(path, Version::OLDEST)
+    }
+
+    #[test]
+    fn later_versions_leave_out_less() {
+        for name in ["smaps_pte_range", "special_mapping_close"] {
+            assert!(
+                function(name.as_bytes(), X86_64) && !super::function(name.as_bytes(), X86_64, NEW),
+                "{name}"
+            );
+        }
+        assert!(super::function(b"do_softirq", X86_64, NEW));
+        assert!(file(b"fs/seq_file.c") && !super::file(b"fs/seq_file.c", NEW));
+        assert!(super::file(b"kernel/kprobes.c", NEW));
+    }
 
     #[test]
     fn names_are_left_out_as_systemtap_does() {

@@ -134,6 +134,15 @@ pub enum ExpressionKind {
         /// The number of bits by which `@variance` scales its result.
         shift: Option<i64>,
     },
+    /// `@enum("NAME")`: a constant of an enumeration of the kernel.
+    Enumerator(String),
+    /// `@enumname(x)`, `@enumname(x, "type", "module")`: the name of such a constant, as text.
+    EnumeratorName {
+        /// The constant.
+        of: Box<Expression>,
+        /// The enumeration, and where it is declared; without one it is the type of the value.
+        named: Option<(String, Option<String>)>,
+    },
 }
 
 /// A kernel object: `&$file->f_path`, `@cast(p, "inode", "kernel")->i_ino`, `@var("jiffies")`.

@@ -1,9 +1,8 @@
 //! Expressions, by precedence.
-use super::super::Place;
-use super::super::Result;
 use super::super::ast::{Expression, ExpressionKind, Indexed};
 use super::super::lexer::{Kind, Token};
 use super::super::macros::{fault, shown};
+use super::super::{Place, Result, Version};
 use super::{LONGEST, Parser, print, unexpected};
 
 const ASSIGNMENTS: [&str; 13] =
@@ -230,7 +229,12 @@ impl<'a> Parser<'a> {
         let statistic = STATISTICS.into_iter().find(|s| *s == word);
         let known = ["@defined", "@entry", "@probewrite", "@const", "@perf"].contains(&word);
         let machine = ["@kregister", "@uregister", "@kderef", "@uderef"].contains(&word);
-        if statistic.is_none() && !known && !machine {
+        let later = [("@enum", Version::ENUM), ("@enumname", Version::ENUM_NAME)];
+        let later = later.into_iter().find(|(name, _)| *name == word);
+        if let Some((_, first)) = later.filter(|(_, first)| self.version < *first) {
+            return Err(fault(token, format!("SystemTap has {} from {first} on", shown(token))));
+        }
+        if statistic.is_none() && !known && !machine && later.is_none() {
             return Err(fault(token, format!("{} is neither a macro nor an operator", shown(token))));
         }
         if word == "@const" || machine && !user {
@@ -243,6 +247,14 @@ impl<'a> Parser<'a> {
             "@probewrite" => ExpressionKind::Probewrite(self.identifier("a variable")?.text.into_owned()),
             "@const" => ExpressionKind::Constant(self.filled_string()?),
             "@perf" => ExpressionKind::Perf(self.filled_string()?),
+            "@enum" => ExpressionKind::Enumerator(self.filled_string()?),
+            "@enumname" => {
+                let of = self.expression()?;
+                let named = if self.takes_operator(",")? { Some(self.filled_string()?) } else { None };
+                let is_more = named.is_some() && self.takes_operator(",")?;
+                let module = if is_more { Some(self.string()?) } else { None };
+                ExpressionKind::EnumeratorName { of, named: named.map(|name| (name, module)) }
+            }
             "@kregister" | "@uregister" => ExpressionKind::Register { user, number: self.number()? },
             "@kderef" | "@uderef" => {
                 let size = self.number()?;

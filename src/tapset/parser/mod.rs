@@ -13,7 +13,7 @@ use super::condition::magnitude;
 use super::lexer::{Kind, Lexer, Token};
 use super::macros::{Expander, Macros, fault, shown};
 use super::preprocess::Preprocessor;
-use super::{Fault, Place, Result, Spot, Target};
+use super::{Fault, Place, Result, Spot, Target, Version};
 
 /// The maximum nesting of statements, expressions and braces. SystemTap overflows its stack instead.
 pub const DEEPEST: usize = 128;
@@ -73,6 +73,7 @@ struct Parser<'a> {
     ahead: Option<Token<'a>>,
     /// Whether embedded C and C constants are allowed.
     privileged: bool,
+    version: Version,
     in_function: bool,
     depth: usize,
     /// The number of enclosing expressions, and of operators in all of them.
@@ -103,6 +104,7 @@ impl<'a> Parser<'a> {
             tokens,
             ahead: None,
             privileged,
+            version: Version::parse(target.systemtap).unwrap_or(Version::OLDEST),
             in_function: false,
             depth: 0,
             expressions: 0,

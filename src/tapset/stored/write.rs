@@ -17,7 +17,7 @@ impl Library {
             release: target.release.to_owned(),
             systemtap: target.systemtap.to_owned(),
             system_map: target.system_map,
-            files: self.files.iter().map(path).collect(),
+            files: self.files.iter().map(path).chain(target.vmlinux_header.map(str::to_owned)).collect(),
         };
         let mut writing = Writing::default();
         for script in &self.scripts {

@@ -81,5 +81,5 @@ impl<'a> Attacher<'a> {
 
 fn asked(system: Option<&[u8]>, name: &[u8], with_system_calls: bool) -> TraceSpec {
     let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
-    TraceSpec { system: system.map(literal), event: literal(name), with_system_calls }
+    TraceSpec { system: system.map(literal), event: literal(name), with_system_calls, by_number: None }
 }

@@ -310,8 +310,12 @@ impl<'a> Judged<'a, '_> {
             true => Pattern::new(text).unwrap_or_else(|_| Pattern::literal(text)),
             false => Pattern::literal(text),
         };
-        let asked =
-            TraceSpec { system: Some(pattern(category)), event: pattern(event), with_system_calls: true };
+        let asked = TraceSpec {
+            system: Some(pattern(category)),
+            event: pattern(event),
+            with_system_calls: true,
+            by_number: None,
+        };
         tracepoint::matching(self.view, &asked).filter(Tracepoint::has_event).collect()
     }
 

@@ -158,7 +158,7 @@ fn traced<'a>(
 ) -> Result<Option<TracepointValues<'a>>> {
     let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
     let (system, event) = (Some(literal(asked.system())), literal(asked.name()));
-    let spec = TraceSpec { system, event, with_system_calls: false };
+    let spec = TraceSpec { system, event, with_system_calls: false, by_number: None };
     let mut found = None;
     tracepoint_values::resolve(view, &spec, wanted, |traced| {
         if (traced.tracepoint.object(), traced.tracepoint.pc()) == (asked.object(), asked.pc()) {

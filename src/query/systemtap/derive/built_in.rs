@@ -8,6 +8,7 @@ use crate::query::resolve::tracepoint;
 use crate::query::spec::{self, Filter, Point, Spelled};
 use crate::query::systemtap::listing::Probed;
 use crate::query::systemtap::listing::listed::listed;
+use crate::tapset::Definitions;
 use crate::tapset::ast::{Component, Literal};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
@@ -24,7 +25,7 @@ pub(super) fn each<'a>(
     view: &'a View<'a>,
     probed: &mut Probed<'a>,
     components: &[Component],
-    system_map: bool,
+    definitions: &Definitions<'_>,
     each: &mut Each<'_>,
 ) -> Result<()> {
     let [head, rest @ ..] = components else { return Ok(()) };
@@ -34,7 +35,12 @@ pub(super) fn each<'a>(
         ("kernel", "data") => data(view, components, each),
         ("kernel" | "module", "function" | "statement") => code(view, probed, components, each),
         ("kernel", "trace") => trace(view, components, each),
-        ("kprobe", _) => kprobe(view, rest, system_map, each),
+        ("kernel" | "module", "tracepoint") => {
+            needs_header(definitions, head)?;
+            trace(view, components, each)
+        }
+        ("tp_syscall", _) => system_call(view, components, definitions, each),
+        ("kprobe", _) => kprobe(view, rest, definitions.has_symbols(), each),
         ("process", _) => each(spelled(components).as_bytes(), Place::Unindexed),
         // Markers were removed in Linux 2.6.32.
         ("kernel", "mark") => Err(no_match("the kernel has no markers")),
@@ -147,9 +153,39 @@ fn trace(view: &View<'_>, components: &[Component], each: &mut Each<'_>) -> Resu
     Ok(())
 }
 
+/// Tracepoints of vmlinux are those of a header of its types (`btf_tracepoint_builder::build`, tapsets.cxx of 5.6); those of
+/// modules are found in their debug information.
+fn needs_header(definitions: &Definitions<'_>, head: &Component) -> Result<()> {
+    if head.name == "module" || definitions.has_vmlinux_header() {
+        return Ok(());
+    }
+    let why = "SystemTap finds these tracepoints in vmlinux.h, which the kernel's build tree had not when the index was built";
+    let hint = "bpftool btf dump file /sys/kernel/btf/vmlinux format c > /lib/modules/RELEASE/build/vmlinux.h, and build again";
+    Err(no_match(why).hint(hint))
+}
+
+/// `tp_syscall("read,~compat_read")`: the tracepoint of all system calls, told apart by number (stapprobes(3stap) of 5.6).
+fn system_call(
+    view: &View<'_>,
+    components: &[Component],
+    definitions: &Definitions<'_>,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    let [head, rest @ ..] = components else { return Ok(()) };
+    needs_header(definitions, head)?;
+    let returns = !rest.is_empty();
+    let name: &[u8] = if returns { b"sys_exit" } else { b"sys_enter" };
+    match tracepoint::named(view, name).find(|tracepoint| tracepoint.module().is_none()) {
+        Some(tracepoint) => {
+            each(spelled(components).as_bytes(), Place::Trace(&tracepoint.of_system_call(returns)))
+        }
+        None => Err(no_match(format!("the kernel has no tracepoint {}", String::from_utf8_lossy(name)))),
+    }
+}
+
 /// `kprobe.function("NAME")`: functions by symbol, in vmlinux or, without a check, in a module
 /// (`kprobe_builder::build`).
-fn kprobe(view: &View<'_>, components: &[Component], system_map: bool, each: &mut Each<'_>) -> Result<()> {
+fn kprobe(view: &View<'_>, components: &[Component], has_symbols: bool, each: &mut Each<'_>) -> Result<()> {
     let text = |component: &Component| match &component.argument {
         Some(Literal::String(text)) => Some(text.clone()),
         _ => None,
@@ -178,7 +214,7 @@ fn kprobe(view: &View<'_>, components: &[Component], system_map: bool, each: &mu
             (None, Some(_)) => Err(no_match(format!("no function {function} in module {module}"))),
         };
     }
-    if !system_map {
+    if !has_symbols {
         return Err(no_match(
             "SystemTap finds functions by their symbols in System.map, which this kernel comes without",
         ));

@@ -1,9 +1,10 @@
-//! SystemTap's built-in probe points, as `stap --dump-probe-types` of 4.8 prints them for a kernel module.
+//! SystemTap's built-in probe points, as `stap --dump-probe-types` of 4.8 and 5.6 prints them for a kernel module.
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::pattern::Pattern;
+use crate::tapset::Version;
 use crate::tapset::ast::{Component, Literal};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// The components before functions and lines of code.
 const OF_CODE: [&str; 3] = ["kernel|module(string)", OF_PROCESS, OF_LIBRARY];
@@ -26,12 +27,11 @@ const USER: [&str; 4] =
     ["mark(string)", "provider(string).mark(string)", "plt|plt(string)", "plt|plt(string).return"];
 
 /// All other points; bars separate the alternatives of a component.
-const OTHERS: [&str; 34] = [
+const OTHERS: [&str; 31] = [
     "never|begin|begin(number)|end|end(number)|error|error(number)",
     "kernel|module(string).function(number)|function(string).return.maxactive(number)",
     "kernel.statement(number).absolute",
-    "kernel.trace(string)|mark(string)",
-    "kernel.mark(string).format(string)",
+    "kernel.trace(string)",
     "kernel.data(number)|data(string).rw|write",
     "kernel.data(number).length(number).rw|write",
     "kprobe.function(string)",
@@ -51,8 +51,6 @@ const OTHERS: [&str; 34] = [
     "process|process(number)|process(string).begin|end|syscall",
     "process|process(number)|process(string).syscall.return",
     "process|process(number)|process(string).thread.begin|end",
-    "process(number)|process(string).insn",
-    "process(number)|process(string).insn.block",
     "process(number).statement(number).absolute",
     "process(number).statement(number).absolute.return",
     "procfs|procfs(string).read|write",
@@ -62,6 +60,31 @@ const OTHERS: [&str; 34] = [
     "timer.jiffies(number)|s(number)|sec(number)|ms(number)|msec(number)|us(number)|usec(number)|ns(number)\
      |nsec(number)|hz(number)",
     "timer.profile.tick",
+];
+
+/// Points of some versions: those before one, and those from one on. 5.6 prints some more, with `.die(number)` and
+/// `.pc(number)`, which it uses itself, and those for other runtimes.
+const BEFORE: [(Version, &str); 4] = [
+    (Version::WITHOUT_MARKERS, "kernel.mark(string)"),
+    (Version::WITHOUT_MARKERS, "kernel.mark(string).format(string)"),
+    (Version::WITHOUT_INSTRUCTIONS, "process(number)|process(string).insn"),
+    (Version::WITHOUT_INSTRUCTIONS, "process(number)|process(string).insn.block"),
+];
+const FROM: [(Version, &str); 5] = [
+    (Version::DATA_OF_PROCESSES, "process.data(number).rw|write"),
+    (Version::DATA_OF_PROCESSES, "process.data(number).length(number).rw|write"),
+    (Version::TRACEPOINTS_BY_BTF, "kernel|module(string).tracepoint(string)"),
+    (Version::TRACEPOINTS_BY_BTF, "tp_syscall(string)"),
+    (Version::TRACEPOINTS_BY_BTF, "tp_syscall(string).return"),
+];
+
+/// The versions whose points differ, in order.
+const VERSIONS: [Version; 5] = [
+    Version::OLDEST,
+    Version::WITHOUT_INSTRUCTIONS,
+    Version::DATA_OF_PROCESSES,
+    Version::WITHOUT_MARKERS,
+    Version::TRACEPOINTS_BY_BTF,
 ];
 
 /// Components of points that SystemTap has for its BPF runtime alone, as 5.6 has them (tapset/bpf, stapprobes(3stap)).
@@ -86,7 +109,14 @@ struct Node {
     ends: bool,
 }
 
-static FORMS: LazyLock<Node> = LazyLock::new(|| {
+/// The forms of a version. Cost: making the tree when a version is asked for the first time.
+fn of_version(version: Version) -> &'static Node {
+    static TREES: [OnceLock<Node>; VERSIONS.len()] = [const { OnceLock::new() }; VERSIONS.len()];
+    let at = VERSIONS.partition_point(|first| *first <= version).saturating_sub(1);
+    TREES[at].get_or_init(|| forms(VERSIONS[at]))
+}
+
+fn forms(version: Version) -> Node {
     let mut root = Node::default();
     for of in OF_CODE {
         CODE.iter()
@@ -96,9 +126,12 @@ static FORMS: LazyLock<Node> = LazyLock::new(|| {
     for of in [OF_PROCESS, OF_LIBRARY] {
         USER.iter().for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
     }
-    OTHERS.iter().chain([&RANDOM]).for_each(|form| root.add(form.split('.')));
+    let before = BEFORE.iter().filter(|(end, _)| version < *end);
+    let from = FROM.iter().filter(|(first, _)| *first <= version);
+    let of_some = before.chain(from).map(|(_, form)| form);
+    OTHERS.iter().chain([&RANDOM]).chain(of_some).for_each(|form| root.add(form.split('.')));
     root
-});
+}
 
 impl Takes {
     fn of(component: &Component) -> Self {
@@ -179,24 +212,42 @@ impl Node {
     }
 }
 
-/// Calls `each` with the form that the components match; if their names have wildcards, with every form that matches.
+/// Calls `each` with the form of a version that the components match; if their names have wildcards, with every form that
+/// matches.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] if no form matches: with the first component that does not fit, and the nearest one that would.
-pub fn each(components: &[Component], each: &mut dyn FnMut(&[Component])) -> Result<()> {
+pub fn each(version: Version, components: &[Component], each: &mut dyn FnMut(&[Component])) -> Result<()> {
+    let forms = of_version(version);
     if !components.iter().any(|c| c.name.contains('*')) {
-        match components.iter().try_fold(&*FORMS, Node::below) {
+        match components.iter().try_fold(forms, Node::below) {
             Some(node) if node.ends => each(components),
-            _ => return Err(unknown(components)),
+            _ => return Err(unknown(version, components)),
         }
         return Ok(());
     }
     let mut own = components.to_vec();
-    if FORMS.matching(&mut own, 0, each)? { Ok(()) } else { Err(unknown(components)) }
+    if forms.matching(&mut own, 0, each)? { Ok(()) } else { Err(unknown(version, components)) }
 }
 
-fn unknown(components: &[Component]) -> Error {
-    let mut node = &*FORMS;
+fn unknown(version: Version, components: &[Component]) -> Error {
+    let is_of =
+        |of: &Version| components.iter().try_fold(of_version(*of), Node::below).is_some_and(|n| n.ends);
+    if let Some(other) = VERSIONS.iter().rev().find(|of| is_of(of)) {
+        let point = super::built_in::spelled(components);
+        let why = match *other > version {
+            true => {
+                let first = VERSIONS.iter().find(|of| is_of(of)).unwrap_or(other);
+                format!("SystemTap has {point} from {first} on")
+            }
+            false => format!("SystemTap {version} has no {point} any more"),
+        };
+        return Error::new(
+            ErrorKind::Usage,
+            format!("{why}, and the tapsets of the index are those of {version}"),
+        );
+    }
+    let mut node = of_version(version);
     for component in components {
         let Some(below) = node.below(component) else {
             let error = Error::new(ErrorKind::Usage, format!("unknown probe point component {component}"));
@@ -251,7 +302,10 @@ mod tests {
     fn matching(text: &str) -> Vec<String> {
         let mut found = vec![];
         let name = |c: &Component| format!("{}{}", c.name, Takes::of(c).name());
-        each(&point(text), &mut |c| found.push(c.iter().map(name).collect::<Vec<_>>().join("."))).unwrap();
+        each(Version::OLDEST, &point(text), &mut |c| {
+            found.push(c.iter().map(name).collect::<Vec<_>>().join("."))
+        })
+        .unwrap();
         found
     }
 
@@ -261,7 +315,10 @@ mod tests {
             usize::from(node.ends) + node.below.iter().map(|(.., below)| count(below)).sum::<usize>()
         }
         // `stap --dump-probe-types` of 4.8.
-        assert_eq!(count(&FORMS), 260);
+        assert_eq!(count(of_version(Version::OLDEST)), 260);
+        // Of 5.6 all but those with `.die(number)` and `.pc(number)`, and `kernel.xdp`, `xdp` and `process.data(string)` of
+        // other runtimes.
+        assert_eq!(count(of_version(Version(5, 6))), 264);
     }
 
     #[test]
@@ -276,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_is_no_form_is_said_with_what_is_near() {
-        let error = |text: &str| each(&point(text), &mut |_| {}).unwrap_err();
+        let error = |text: &str| each(Version::OLDEST, &point(text), &mut |_| {}).unwrap_err();
         let wrong = error("kernel.functoin(string)");
         assert_eq!(wrong.message(), "unknown probe point component functoin(\"x\")");
         assert_eq!(wrong.remedy(), Some("did you mean function(number), function(string)?"));
@@ -292,5 +349,24 @@ mod tests {
                 "{of_bpf}"
             );
         }
+    }
+
+    #[test]
+    fn what_another_version_has_is_said() {
+        let said = |version, text: &str| {
+            each(version, &point(text), &mut |_| {}).map_err(|error| error.message().to_owned())
+        };
+        let newest = Version::TRACEPOINTS_BY_BTF;
+        for new in
+            ["kernel.tracepoint(string)", "module(string).tracepoint(string)", "tp_syscall(string).return"]
+        {
+            assert_eq!(said(newest, new), Ok(()), "{new}");
+            assert!(said(Version(5, 5), new).unwrap_err().contains("from 5.6 on"), "{new}");
+        }
+        for old in ["kernel.mark(string)", "process(string).insn"] {
+            assert_eq!(said(Version::OLDEST, old), Ok(()), "{old}");
+            assert!(said(newest, old).unwrap_err().contains("any more"), "{old}");
+        }
+        assert!(said(Version(5, 0), "process.data(number).rw").unwrap_err().contains("from 5.1 on"));
     }
 }

@@ -16,7 +16,7 @@ use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::SymbolRecord;
 use probeidx_format::types::TypeKind;
-use probeidx_format::variables::Variable as Parameter;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 /// A place, and the variables that its handler has used.
@@ -54,11 +54,11 @@ impl<'a> HandlerContext<'a> {
         Self { reasons: false, ..self }
     }
     /// For a tracepoint, the parameters used, in the order of its prototype. SystemTap declares a local for each.
-    pub fn parameters(&self) -> Vec<&'a [u8]> {
+    pub fn parameters(&self) -> Vec<Cow<'a, [u8]>> {
         let Place::Trace(tracepoint) = self.place else { return vec![] };
         let asked = self.parameters.borrow();
-        let asked = tracepoint.parameters().zip(asked.iter()).filter(|(_, asked)| **asked);
-        asked.map(|(parameter, _)| self.view.string(parameter.name)).collect()
+        let named = tracepoint.named_parameters().into_iter();
+        named.zip(asked.iter()).filter(|(_, asked)| **asked).map(|((name, _), _)| name).collect()
     }
     /// True if this return probe needs a value that SystemTap saves at entry, with a separate probe.
     pub fn saves_at_entry(&self) -> bool {
@@ -68,7 +68,20 @@ impl<'a> HandlerContext<'a> {
 
 impl Context for HandlerContext<'_> {
     fn returns(&self) -> bool {
-        matches!(self.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. })
+        match self.place {
+            Place::Code { returns, .. } | Place::Symbol { returns, .. } => returns,
+            Place::Trace(tracepoint) => tracepoint.returns(),
+            _ => false,
+        }
+    }
+
+    fn enumerator(&self, name: &str) -> Result<(), Absent> {
+        let why = match self.place {
+            Place::Code { .. } if self.constant(name).is_some() => return Ok(()),
+            Place::Code { .. } => "no enumeration of the kernel has such a constant",
+            _ => "constants of the kernel are known in probes of its functions and lines alone",
+        };
+        Err(Absent { what: format!("@enum(\"{name}\")"), why: why.to_owned(), instead: vec![] })
     }
 
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent> {
@@ -124,7 +137,7 @@ impl<'a> HandlerContext<'a> {
         }
         let plain = name.strip_prefix('$').unwrap_or(name);
         let reached = self.local(asked, seen, plain)?;
-        let reached = match reached.or_else(|| self.enumerator(plain)) {
+        let reached = match reached.or_else(|| self.constant(plain)) {
             Some(reached) => reached,
             // One of a file is seen where its debug information declares it, which the index does not tell.
             None if self.has_data(object, plain) => {
@@ -213,7 +226,7 @@ impl<'a> HandlerContext<'a> {
     }
 
     /// A constant of an enumeration.
-    fn enumerator(&self, name: &str) -> Option<Reached> {
+    fn constant(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = view.find_string(name.as_bytes())?;
         self.constants?.enumeration(view, name).map(Reached::of)
@@ -262,7 +275,7 @@ impl<'a> HandlerContext<'a> {
         tracepoint: Tracepoint<'a>,
         name: &str,
     ) -> Result<Value, Absent> {
-        let parameters: Vec<_> = tracepoint.parameters().collect();
+        let parameters = tracepoint.named_parameters();
         self.parameters.borrow_mut().resize(parameters.len(), false);
         match name {
             "$$name" | "$$system" => return asked.as_text(),
@@ -273,8 +286,7 @@ impl<'a> HandlerContext<'a> {
             _ => {}
         }
         let plain = name.strip_prefix('$').unwrap_or(name).as_bytes();
-        let name_of = |p: &Parameter| self.view.string(p.name);
-        let Some(at) = parameters.iter().position(|p| name_of(p) == plain) else {
+        let Some(at) = parameters.iter().position(|(name, _)| **name == *plain) else {
             if !self.reasons {
                 return Err(Absent::default());
             }
@@ -283,7 +295,7 @@ impl<'a> HandlerContext<'a> {
                 return asked.absent(0, what, []);
             }
             let known: Vec<_> =
-                parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
+                parameters.iter().map(|(name, _)| format!("${}", String::from_utf8_lossy(name))).collect();
             // SystemTap lists all parameters, since there are few.
             let near = nearest::nearest(name, known.iter().map(String::as_str), known.len());
             let far = known.iter().filter(|n| !near.contains(n)).cloned();
@@ -291,7 +303,7 @@ impl<'a> HandlerContext<'a> {
             return asked.absent(0, format!("unable to find tracepoint variable '{name}'"), all);
         };
         self.parameters.borrow_mut()[at] = true;
-        let type_id = parameters[at].type_id;
+        let type_id = parameters[at].1.type_id;
         if asked.variable.path.is_empty() {
             if asked.variable.address_of {
                 return asked.absent(0, "a tracepoint's variable has no address", []);

@@ -1,5 +1,6 @@
-//! The variable locations that SystemTap 4.8 supports: the operations that `loc2stap.cxx` translates.
+//! The variable locations that SystemTap supports: the operations that `loc2stap.cxx` translates.
 use crate::query::value::dwarf_expr;
+use crate::tapset::Version;
 use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
@@ -20,10 +21,10 @@ pub(super) fn refusal(
         // Up to DWARF 4 it is `DW_OP_GNU_entry_value`, which 4.8 resolves at the calls; it does not know that of DWARF
         // 5.
         Expr::EntryValue(_) => {
-            let version = view.units.get(view.unit_of_place(place).index()).map_or(5, |u| u.version.get());
-            (version >= 5).then_some(ENTRY_VALUE)
+            let dwarf = view.units.get(view.unit_of_place(place).index()).map_or(5, |u| u.version.get());
+            (dwarf >= 5 && Version::of(view) < Version::ENTRY_VALUES).then_some(ENTRY_VALUE)
         }
-        Expr::Verbatim(operations) => of_operations(&operations.to_vec()),
+        Expr::Verbatim(operations) => of_operations(&operations.to_vec(), Version::of(view)),
         _ => None,
     }
 }
@@ -35,25 +36,30 @@ pub(super) fn is_in_memory(location: Location<'_>, pc: u32, later: Option<u32>) 
     matches!(expr, Some(Expr::BasedOn(..) | Expr::Frame(_) | Expr::Memory(_) | Expr::Verbatim(_)))
 }
 
-const ENTRY_VALUE: &str = "it is what a register held at the entry, which SystemTap 4.8 does not read";
+const ENTRY_VALUE: &str = "it is what a register held at the entry, which SystemTap reads from 5.6 on";
 
-fn of_operations(mut rest: &[u8]) -> Option<&'static str> {
+fn of_operations(mut rest: &[u8], version: Version) -> Option<&'static str> {
     while let Some((&op, operands)) = rest.split_first() {
         match op {
-            0x28 => return Some("its location has branches"),
+            0x28 if version < Version::BRANCHES => return Some("its location has branches"),
+            // Only those ahead are followed.
+            0x28 | 0x2f if operands.get(1).is_some_and(|high| *high >= 0x80) => {
+                return Some("its location has branches back");
+            }
             0x18 | 0x95 => return Some("its location is in another address space"),
-            0xa3 => return Some(ENTRY_VALUE),
+            0xa3 if version < Version::ENTRY_VALUES => return Some(ENTRY_VALUE),
             0x97 => return Some("its location depends on an object"),
             0x9d => return Some("it lies in parts of bytes"),
+            0xa3 => {}
             // DWARF 5's implicit pointer, indexed addresses, and typed operations of DWARF 5 and earlier GNU ones.
             0xa0..=0xa2 | 0xa4..=0xa9 | 0xf4..=0xf9 => {
-                return Some("SystemTap 4.8 does not know its location");
+                return Some("SystemTap does not know its location");
             }
             _ => {}
         }
         rest = operands;
         if dwarf_expr::skip_operands(op, &mut rest).is_none() {
-            return Some("SystemTap 4.8 does not know its location");
+            return Some("SystemTap does not know its location");
         }
     }
     None
@@ -65,10 +71,24 @@ mod tests {
 
     #[test]
     fn operations_that_systemtap_does_not_know_are_found_behind_others() {
+        let of_operations = |operations: &[u8]| super::of_operations(operations, Version::OLDEST);
         assert_eq!(of_operations(&[0x75, 0x10, 0x06, 0x23, 0x08, 0x9f]), None);
         assert_eq!(of_operations(&[0x75, 0x10, 0xa3, 1, 0x55, 0x22, 0x9f]), Some(ENTRY_VALUE));
         // An operand that looks like an operation is not one.
         assert_eq!(of_operations(&[0x08, 0xa3, 0x9f]), None);
         assert!(of_operations(&[0x55, 0xa8, 0x00]).is_some());
+    }
+
+    #[test]
+    fn later_versions_read_more() {
+        let at_entry = [0x75, 0x10, 0xa3, 1, 0x55, 0x22, 0x9f];
+        assert_eq!(of_operations(&at_entry, Version(5, 5)), Some(ENTRY_VALUE));
+        assert_eq!(of_operations(&at_entry, Version::ENTRY_VALUES), None);
+        let (ahead, back) = ([0x30, 0x28, 1, 0, 0x31, 0x9f], [0x30, 0x28, 0xfb, 0xff, 0x9f]);
+        assert!(
+            of_operations(&ahead, Version(5, 0)).is_some()
+                && of_operations(&ahead, Version::BRANCHES).is_none()
+        );
+        assert!(of_operations(&back, Version::BRANCHES).is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! Derives the probes that SystemTap makes of a script's point on this kernel.
 //!
 //! A point leads through aliases to built-in points ([`forms`]), and each of those to places of the kernel. The rules
-//! are those of SystemTap 4.8: `derive_probes` and `match_node::find_and_build` (elaborate.cxx), the builders of
+//! are those of SystemTap 4.8 and, where they differ by [`Version`](crate::tapset::Version), of later ones: `derive_probes` and `match_node::find_and_build` (elaborate.cxx), the builders of
 //! tapsets.cxx.
 //!
 //! | module | what it is for |
@@ -248,7 +248,8 @@ impl<'a, 'd> Deriver<'a, 'd> {
     fn leaf(&mut self, leaf: Leaf<'_>, each: &mut Visit<'_>) -> Result<bool> {
         let mut name = None;
         let (mut found, mut stopped, mut why) = (false, None, None);
-        let known = forms::each(leaf.components, &mut |components| {
+        let definitions = self.definitions;
+        let known = forms::each(definitions.version(), leaf.components, &mut |components| {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
                 let marked;
@@ -270,9 +271,8 @@ impl<'a, 'd> Deriver<'a, 'd> {
                     Error::new(crate::error::ErrorKind::NoMatch, message)
                 })
             };
-            let system_map = self.definitions.system_map();
             let places = arguments::check(components, self.guru).and_then(|()| {
-                built_in::each(self.view, &mut self.probed, components, system_map, &mut derived)
+                built_in::each(self.view, &mut self.probed, components, definitions, &mut derived)
             });
             if let Err(error) = places {
                 why = Some(error);

@@ -144,9 +144,9 @@ impl<'a> Variables<'a> {
 
     /// Calls `each` with `$name:type` of every parameter of a tracepoint with a name and a type.
     pub fn each_parameter(&mut self, tracepoint: &Tracepoint<'_>, mut each: impl FnMut(String)) {
-        for parameter in tracepoint.parameters() {
+        for (name, parameter) in tracepoint.named_parameters() {
             let spelled = parameter.type_id.and_then(|t| self.spellings.spelled(t));
-            let name = String::from_utf8_lossy(self.view.string(parameter.name));
+            let name = String::from_utf8_lossy(&name);
             if let Some(spelled) = spelled.filter(|_| !name.is_empty()) {
                 each(format!("${name}:{}", self.spellings.text(spelled)));
             }

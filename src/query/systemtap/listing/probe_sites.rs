@@ -6,6 +6,7 @@ use crate::query::spec::{Filter, FunctionSpec, ModuleScope, Spelled};
 use crate::query::systemtap::listing::listed::Listed;
 use crate::query::systemtap::probe_point;
 use crate::query::verdict::stap_blocklist;
+use crate::tapset::Version;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, SymbolId};
 use probeidx_format::record::SymbolRecord;
@@ -19,6 +20,7 @@ pub struct Probed<'a> {
     /// The ranges of vmlinux that SystemTap does not probe.
     closed: Vec<Range<u32>>,
     machine: u16,
+    version: Version,
     is_user: bool,
     /// Cached, because tapsets use it often.
     kernel: Rc<Scope>,
@@ -101,6 +103,7 @@ impl<'a> Probed<'a> {
             view,
             closed,
             machine: view.machine(),
+            version: Version::of(view),
             is_user: user_object::path(view).is_some(),
             kernel: Rc::new(Scope::new(view, &ModuleScope::Kernel)),
             places: vec![],
@@ -278,8 +281,8 @@ impl<'a> Probed<'a> {
         match self.is_user {
             true => returns && stap_blocklist::return_in_process(function),
             false => {
-                stap_blocklist::function(function, self.machine)
-                    || stap_blocklist::file(file)
+                stap_blocklist::function(function, self.machine, self.version)
+                    || stap_blocklist::file(file, self.version)
                     || (returns && stap_blocklist::return_of(function))
             }
         }

@@ -101,6 +101,21 @@ impl<'a> Linker<'_, 'a> {
                 let kind = Kind::Foreign { pure: true, operand: Some(Box::new(self.node(address))) };
                 return Node { sort: Sort::Long, ..Node::new(place, kind) };
             }
+            ExpressionKind::Enumerator(name) => {
+                if let Err(Absent { what, why, instead }) = self.context.enumerator(name) {
+                    self.program.fault(place, Trouble::Variable, &what, why, instead);
+                }
+                let kind = Kind::Foreign { pure: true, operand: None };
+                return Node { sort: Sort::Long, ..Node::new(place, kind) };
+            }
+            ExpressionKind::EnumeratorName { of, named } => {
+                if named.is_none() && !matches!(of.kind, ExpressionKind::Variable(_)) {
+                    let why = "nothing says of which enumeration it is: name one behind the value";
+                    self.program.fault(place, Trouble::Variable, &expression.to_string(), why, vec![]);
+                }
+                let kind = Kind::Foreign { pure: true, operand: Some(Box::new(self.node(of))) };
+                return Node { sort: Sort::String, ..Node::new(place, kind) };
+            }
             ExpressionKind::Statistic { of, .. } => Kind::Statistic(Box::new(self.node(of))),
         };
         let mut node = Node::new(place, kind);
