@@ -157,6 +157,13 @@ impl Context for Assumed<'_> {
         }
     }
 
+    fn enumerator(&self, name: &str) -> Result<(), Absent> {
+        match self.place {
+            Place::Unindexed => Ok(()),
+            _ => self.here.enumerator(name),
+        }
+    }
+
     fn returns(&self) -> bool {
         matches!(self.place, Place::Unindexed) || self.here.returns()
     }

@@ -1,8 +1,9 @@
 //! Tracepoints, `kernel.trace("sched:sched_switch")` and `kernel.tracepoint("sched_switch")`, and events of system calls, `syscalls:sys_enter_openat`.
 use crate::nearest;
+use crate::pattern::Pattern;
 use crate::query::index::functions::Scope;
 use crate::query::index::symbols;
-use crate::query::spec::TraceSpec;
+use crate::query::spec::{ModuleScope, TraceSpec};
 use crate::query::types::lookup;
 use probeidx_format::id::{FunctionId, ObjectId};
 use probeidx_format::record::{EventFieldRecord, FunctionRecord, TracepointRecord};
@@ -18,6 +19,17 @@ pub struct Tracepoint<'a> {
     record: &'a TracepointRecord,
     by_number: bool,
     returns: bool,
+}
+
+/// A parameter of a tracepoint.
+#[derive(Clone, Debug)]
+pub struct Parameter<'a> {
+    /// The name that handlers use.
+    pub name: Cow<'a, [u8]>,
+    /// Its position among all, from 1.
+    pub number: u32,
+    /// Its own name and type.
+    pub variable: Variable,
 }
 
 /// The tracepoints that match a pattern, ordered by name, system and object. SystemTap's patterns mean the same
@@ -128,14 +140,38 @@ impl<'a> Tracepoint<'a> {
     /// The parameters with the names that handlers use. By number, they are those of the callback in BTF
     /// (`btf_add_args_from_subroutine_type`, tapsets.cxx of 5.6): what is registered with the probe is left out, and with it,
     /// seen with 5.6, every `void *` that follows; those that point to functions count, but cannot be used.
-    pub fn named_parameters(&self) -> Vec<(Cow<'a, [u8]>, Variable)> {
+    pub fn named_parameters(&self) -> Vec<Parameter<'a>> {
         let view = self.view;
+        let all = (1..).zip(self.parameters());
         if !self.by_number {
-            return self.parameters().map(|v| (Cow::Borrowed(view.string(v.name)), v)).collect();
+            let of = |(number, variable): (u32, Variable)| {
+                let name = Cow::Borrowed(view.string(variable.name));
+                Parameter { name, number, variable }
+            };
+            return all.map(of).collect();
         }
-        let counted = self.parameters().skip_while(|v| is_void_pointer(view, v)).enumerate();
-        let usable = counted.filter(|(_, v)| !is_function_pointer(view, v));
-        usable.map(|(at, v)| (Cow::Owned(format!("arg{}", at + 1).into_bytes()), v)).collect()
+        let counted = (1..).zip(all.skip_while(|(_, v)| is_void_pointer(view, v)));
+        let usable = counted.filter(|(_, (_, v))| !is_function_pointer(view, v));
+        let of = |(at, (number, variable)): (u32, (u32, Variable))| {
+            let name = Cow::Owned(format!("arg{at}").into_bytes());
+            Parameter { name, number, variable }
+        };
+        usable.map(of).collect()
+    }
+    /// What asks for it, by these names.
+    pub fn spec(&self) -> TraceSpec {
+        let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
+        let module = || self.module().map_or(ModuleScope::Kernel, |name| ModuleScope::Module(literal(name)));
+        TraceSpec {
+            system: (!self.by_number).then(|| literal(self.system())),
+            event: literal(self.asked()),
+            with_system_calls: false,
+            by_number: self.by_number.then(module),
+        }
+    }
+    /// The same tracepoint, with the names that another has for it.
+    pub fn named_as(self, other: &Tracepoint<'_>) -> Self {
+        Self { by_number: other.by_number, returns: other.returns, ..self }
     }
     /// The name by which it is probed: the type of a callback without an event has `_tp` behind it.
     fn asked(&self) -> &'a [u8] {

@@ -1,6 +1,6 @@
 //! A tracepoint with the values that can be read there: its parameters, and the fields of its event record.
 use super::placement::Wanted;
-use super::tracepoint::{self, Tracepoint};
+use super::tracepoint::{self, Parameter, Tracepoint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::query::spec::TraceSpec;
@@ -12,6 +12,7 @@ use crate::query::value::tracefs_features::Ability;
 use crate::query::value::{Role, State, ValueAt, arguments};
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
+use std::borrow::Cow;
 
 /// A tracepoint and its values.
 pub struct TracepointValues<'a> {
@@ -40,7 +41,7 @@ pub fn resolve<'a>(
     }
     for tracepoint in tracepoint::matching(view, spec) {
         let values = match wanted.arguments {
-            [] => parameters(view, &tracepoint, &mut values, &reader),
+            [] => parameters(&tracepoint, &mut values, &reader),
             asked => asked
                 .iter()
                 .map(|argument| value(view, &tracepoint, &mut values, &reader, argument))
@@ -108,11 +109,11 @@ impl Reader {
     }
 }
 
-fn parameters(view: &View<'_>, t: &Tracepoint<'_>, values: &mut Values<'_>, reader: &Reader) -> Vec<ValueAt> {
-    let numbered = (1..).zip(t.parameters());
-    numbered
-        .map(|(number, v)| {
-            let name = String::from_utf8_lossy(view.string(v.name)).into_owned();
+fn parameters(t: &Tracepoint<'_>, values: &mut Values<'_>, reader: &Reader) -> Vec<ValueAt> {
+    let named = t.named_parameters().into_iter();
+    named
+        .map(|Parameter { name, number, variable: v }| {
+            let name = String::from_utf8_lossy(&name).into_owned();
             let plan = Plan::of_argument(number, v.type_id);
             let (state, _, fetch) = values.lower((t.object(), t.pc()), &plan, None, &name);
             ValueAt {
@@ -143,7 +144,8 @@ fn value(
         Source::Raw(_) => return Ok(without(Role::Raw, "ask for parameters or fields by name".to_owned())),
     };
     let root = access.root.as_bytes();
-    if let Some((number, v)) = (1..).zip(t.parameters()).find(|(_, v)| view.string(v.name) == root) {
+    let named = t.named_parameters().into_iter().find(|p| *p.name == *root);
+    if let Some(Parameter { number, variable: v, .. }) = named {
         let plan = match values.along(Plan::of_argument(number, v.type_id), access) {
             Err(error) if error.kind() == ErrorKind::Usage => {
                 return Ok(without(Role::Parameter, error.message().to_owned()));
@@ -216,8 +218,9 @@ fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
     let mut known: Vec<String> = vec![];
     for t in tracepoint::matching(view, spec) {
         let fields = t.fields().into_iter().flatten().map(|f| f.name);
-        for name in t.parameters().map(|v| v.name).chain(fields) {
-            let name = String::from_utf8_lossy(view.string(name));
+        let fields = fields.map(|name| Cow::Borrowed(view.string(name)));
+        for name in t.named_parameters().into_iter().map(|p| p.name).chain(fields) {
+            let name = String::from_utf8_lossy(&name);
             if name == access.root {
                 return Ok(());
             }

@@ -342,7 +342,10 @@ mod tests {
             ("kernel.function(\"\")", "column 18: expected a function name"),
             ("kernel.function", "column 16: expected (\"PATTERN\")"),
             ("kernel.", "column 8: expected a component such as function(\"…\")"),
-            ("kernel.func(\"f\")", "column 8: expected function(\"…\"), statement(\"…\") or trace(\"…\")"),
+            (
+                "kernel.func(\"f\")",
+                "column 8: expected function(\"…\"), statement(\"…\"), trace(\"…\") or tracepoint(\"…\")",
+            ),
             ("module.function(\"f\")", "column 1: expected module(\"NAME\")"),
             ("module(\"m\").trace(\"x\")", "column 1: expected kernel before .trace"),
             ("kernel.trace(\"x:\")", "column 17: expected the name of a tracepoint"),

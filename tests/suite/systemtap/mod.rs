@@ -9,3 +9,5 @@ mod rules;
 #[cfg(feature = "cli")]
 pub mod stored;
 pub mod tapset;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod versions;

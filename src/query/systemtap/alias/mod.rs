@@ -8,12 +8,11 @@ pub use self::listing::list;
 use super::derive::handler_context::everywhere;
 use super::derive::{Deriver, Place};
 use crate::error::Result;
-use crate::pattern::Pattern;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::resolve::tracepoint::Tracepoint;
 use crate::query::resolve::tracepoint_values::{self, TracepointValues};
 use crate::query::spec::argument::{self, Argument, Source};
-use crate::query::spec::{self, Filter, Presence, Spec, TraceSpec};
+use crate::query::spec::{self, Filter, Presence, Spec};
 use crate::query::value::ValueAt;
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Component, Point};
@@ -156,13 +155,10 @@ fn traced<'a>(
     asked: &Tracepoint<'_>,
     wanted: Wanted<'_>,
 ) -> Result<Option<TracepointValues<'a>>> {
-    let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
-    let (system, event) = (Some(literal(asked.system())), literal(asked.name()));
-    let spec = TraceSpec { system, event, with_system_calls: false, by_number: None };
     let mut found = None;
-    tracepoint_values::resolve(view, &spec, wanted, |traced| {
+    tracepoint_values::resolve(view, &asked.spec(), wanted, |traced| {
         if (traced.tracepoint.object(), traced.tracepoint.pc()) == (asked.object(), asked.pc()) {
-            found = Some(traced);
+            found = Some(TracepointValues { tracepoint: traced.tracepoint.named_as(asked), ..traced });
         }
         Ok(())
     })?;

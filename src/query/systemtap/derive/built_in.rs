@@ -36,11 +36,12 @@ pub(super) fn each<'a>(
         ("kernel" | "module", "function" | "statement") => code(view, probed, components, each),
         ("kernel", "trace") => trace(view, components, each),
         ("kernel" | "module", "tracepoint") => {
-            needs_header(definitions, head)?;
+            needs_header(view, definitions, head)?;
             trace(view, components, each)
         }
         ("tp_syscall", _) => system_call(view, components, definitions, each),
         ("kprobe", _) => kprobe(view, rest, definitions.has_symbols(), each),
+        ("process", "data") => each(spelled(components).as_bytes(), Place::Nowhere),
         ("process", _) => each(spelled(components).as_bytes(), Place::Unindexed),
         // Markers were removed in Linux 2.6.32.
         ("kernel", "mark") => Err(no_match("the kernel has no markers")),
@@ -155,12 +156,17 @@ fn trace(view: &View<'_>, components: &[Component], each: &mut Each<'_>) -> Resu
 
 /// Tracepoints of vmlinux are those of a header of its types (`btf_tracepoint_builder::build`, tapsets.cxx of 5.6); those of
 /// modules are found in their debug information.
-fn needs_header(definitions: &Definitions<'_>, head: &Component) -> Result<()> {
+fn needs_header(view: &View<'_>, definitions: &Definitions<'_>, head: &Component) -> Result<()> {
     if head.name == "module" || definitions.has_vmlinux_header() {
         return Ok(());
     }
-    let why = "SystemTap finds these tracepoints in vmlinux.h, which the kernel's build tree had not when the index was built";
-    let hint = "bpftool btf dump file /sys/kernel/btf/vmlinux format c > /lib/modules/RELEASE/build/vmlinux.h, and build again";
+    let header = format!("/lib/modules/{}/build/vmlinux.h", String::from_utf8_lossy(view.release()));
+    let why = format!(
+        "SystemTap finds these tracepoints in {header}, which was not there when the index was built"
+    );
+    let hint = format!(
+        "bpftool btf dump file /sys/kernel/btf/vmlinux format c > {header}; and build the index again"
+    );
     Err(no_match(why).hint(hint))
 }
 
@@ -172,7 +178,7 @@ fn system_call(
     each: &mut Each<'_>,
 ) -> Result<()> {
     let [head, rest @ ..] = components else { return Ok(()) };
-    needs_header(definitions, head)?;
+    needs_header(view, definitions, head)?;
     let returns = !rest.is_empty();
     let name: &[u8] = if returns { b"sys_exit" } else { b"sys_enter" };
     match tracepoint::named(view, name).find(|tracepoint| tracepoint.module().is_none()) {

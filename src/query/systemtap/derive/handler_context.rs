@@ -58,7 +58,7 @@ impl<'a> HandlerContext<'a> {
         let Place::Trace(tracepoint) = self.place else { return vec![] };
         let asked = self.parameters.borrow();
         let named = tracepoint.named_parameters().into_iter();
-        named.zip(asked.iter()).filter(|(_, asked)| **asked).map(|((name, _), _)| name).collect()
+        named.zip(asked.iter()).filter(|(_, asked)| **asked).map(|(p, _)| p.name).collect()
     }
     /// True if this return probe needs a value that SystemTap saves at entry, with a separate probe.
     pub fn saves_at_entry(&self) -> bool {
@@ -286,7 +286,7 @@ impl<'a> HandlerContext<'a> {
             _ => {}
         }
         let plain = name.strip_prefix('$').unwrap_or(name).as_bytes();
-        let Some(at) = parameters.iter().position(|(name, _)| **name == *plain) else {
+        let Some(at) = parameters.iter().position(|p| *p.name == *plain) else {
             if !self.reasons {
                 return Err(Absent::default());
             }
@@ -295,7 +295,7 @@ impl<'a> HandlerContext<'a> {
                 return asked.absent(0, what, []);
             }
             let known: Vec<_> =
-                parameters.iter().map(|(name, _)| format!("${}", String::from_utf8_lossy(name))).collect();
+                parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(&p.name))).collect();
             // SystemTap lists all parameters, since there are few.
             let near = nearest::nearest(name, known.iter().map(String::as_str), known.len());
             let far = known.iter().filter(|n| !near.contains(n)).cloned();
@@ -303,7 +303,7 @@ impl<'a> HandlerContext<'a> {
             return asked.absent(0, format!("unable to find tracepoint variable '{name}'"), all);
         };
         self.parameters.borrow_mut()[at] = true;
-        let type_id = parameters[at].1.type_id;
+        let type_id = parameters[at].variable.type_id;
         if asked.variable.path.is_empty() {
             if asked.variable.address_of {
                 return asked.absent(0, "a tracepoint's variable has no address", []);

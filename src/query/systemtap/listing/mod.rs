@@ -9,7 +9,7 @@ mod statements;
 pub use probe_sites::{Met, Probed, Seen};
 
 use crate::error::Result;
-use crate::query::resolve::tracepoint::{self, Tracepoint};
+use crate::query::resolve::tracepoint::{self, Parameter, Tracepoint};
 use crate::query::spec::{Filter, Spelled};
 use crate::query::systemtap::listing::listed::Listed;
 use crate::query::value::stap_visibility::{self, Spellings};
@@ -144,8 +144,8 @@ impl<'a> Variables<'a> {
 
     /// Calls `each` with `$name:type` of every parameter of a tracepoint with a name and a type.
     pub fn each_parameter(&mut self, tracepoint: &Tracepoint<'_>, mut each: impl FnMut(String)) {
-        for (name, parameter) in tracepoint.named_parameters() {
-            let spelled = parameter.type_id.and_then(|t| self.spellings.spelled(t));
+        for Parameter { name, variable, .. } in tracepoint.named_parameters() {
+            let spelled = variable.type_id.and_then(|t| self.spellings.spelled(t));
             let name = String::from_utf8_lossy(&name);
             if let Some(spelled) = spelled.filter(|_| !name.is_empty()) {
                 each(format!("${name}:{}", self.spellings.text(spelled)));
