@@ -1,13 +1,20 @@
-//! Events by their perf and tracefs names: `sched:sched_switch`.
+//! What reads like a function and is none: events by their perf and tracefs names, `sched:sched_switch`, and aliases of one
+//! word, `oneshot`.
 use super::placement::Wanted;
 use super::tracepoint;
 use crate::error::{Error, ErrorKind};
+use crate::pattern::Pattern;
+use crate::query::index::functions;
 use crate::query::resolve;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope, Point, Spec, Spelled, TraceSpec};
+use crate::tapset::Place;
+use crate::tapset::ast::Component;
 use probeidx_format::View;
+use probeidx_format::tapset::DefinitionKind;
 
 /// Turns specs that read like `MODULE:NAME` but mean `SYSTEM:EVENT` into tracepoints: those where the module has no
-/// such function and the system has such a tracepoint. Cost: resolves each of these up to its first placement.
+/// such function and the system has such a tracepoint. A name of which there is no function, but an alias, is that alias.
+/// Cost: resolves each of the former up to its first placement.
 pub fn told_apart(view: &View<'_>, mut specs: Vec<Spec>) -> Vec<Spec> {
     for spec in &mut specs {
         if let Some(asked) = as_event(spec)
@@ -15,9 +22,28 @@ pub fn told_apart(view: &View<'_>, mut specs: Vec<Spec>) -> Vec<Spec> {
             && !has_places(view, spec)
         {
             spec.point = Point::Trace(asked);
+        } else if let Some(alias) = as_alias(view, spec) {
+            spec.point = alias;
+            spec.spelled = Spelled::Systemtap;
         }
     }
     specs
+}
+
+/// The alias that a bare name is, if there is no function of this name.
+fn as_alias(view: &View<'_>, spec: &Spec) -> Option<Point> {
+    let Point::Function(asked) = &spec.point else { return None };
+    let Pattern::Literal(name) = &asked.declared.name else { return None };
+    let plain = FunctionSpec::of(ModuleScope::Any, asked.declared.name.clone());
+    let has_function = |name| !functions::declarations(view, name, None).is_empty();
+    let is_bare = spec.spelled == Spelled::Bare && *asked == plain;
+    if !is_bare || view.name(name.as_bytes()).is_some_and(has_function) {
+        return None;
+    }
+    let is_alias = !view.tapset.named(DefinitionKind::Alias, name.as_bytes()).is_empty();
+    is_alias.then(|| {
+        Point::Alias(vec![Component { name: name.clone(), argument: None, place: Place::default() }])
+    })
 }
 
 /// Notes for the specs that stayed a function of a module but also name a tracepoint.

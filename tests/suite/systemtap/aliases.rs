@@ -101,6 +101,21 @@ fn a_wildcard_behind_an_alias_is_that_of_what_it_leads_to() {
 }
 
 #[test]
+fn a_name_is_an_alias_where_no_function_has_it() {
+    let tree = Tree::compile(&USUAL);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.stp"), "probe once = timer.s(1) {}\nprobe lookup = once {}\n")
+        .unwrap();
+    let own = indexed(tree, folder.path());
+    let find = |name: &str| run_in(own.db.path(), ["--quiet", "find", name]);
+    assert_eq!(find("once").found(), "once\n");
+    assert!(find("lookup").found().starts_with("kernel.function(\"lookup@"));
+    assert_eq!(find("twice").code, 1);
+    let resolved = run_in(own.db.path(), ["resolve", "once", "--json"]).found();
+    assert!(resolved.contains("\"alias\":\"once\""), "{resolved}");
+}
+
+#[test]
 fn questions_can_be_mixed() {
     let found = lines(&["find", "tree.f*", "lookup"]);
     assert_eq!(found.len(), 2, "{found:?}");
