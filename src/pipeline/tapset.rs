@@ -77,8 +77,9 @@ impl Tapsets {
             return (Evaluated { configuration, ..Evaluated::default() }, vec![]);
         }
         let option = |name: &str| Some(config?.get(name.strip_prefix("CONFIG_")?)?.to_owned());
-        let (system_map, header) = (has_system_map(&self.root, release), vmlinux_header(&self.root, release));
-        let systemtap = self.systemtap().to_string();
+        let version = self.systemtap();
+        let system_map = has_system_map(&self.root, release, version);
+        let (systemtap, header) = (version.to_string(), vmlinux_header(&self.root, release));
         let target = Target {
             system_map,
             vmlinux_header: header.as_deref(),
@@ -114,13 +115,16 @@ impl Tapsets {
 }
 
 /// Whether SystemTap finds functions in the kernel's `System.map` (`parse_kernel_functions`, session.cxx of 4.8).
-/// Debian ships only a stub.
-fn has_system_map(root: &Sysroot, release: &str) -> bool {
+/// Debian ships only a stub below /boot.
+fn has_system_map(root: &Sysroot, release: &str, version: Version) -> bool {
     const STUB: u64 = 4096;
+    let of_debug_package = format!("/usr/lib/debug/boot/System.map-{release}");
+    let of_debug_package = Some(of_debug_package).filter(|_| version >= Version::MAPS_OF_DEBUG_PACKAGES);
     let places = [format!("/lib/modules/{release}/build/System.map"), format!("/boot/System.map-{release}")];
     // The first existing file counts.
-    let sizes = places.iter().filter_map(|path| std::fs::metadata(root.resolve(&root.join(path)).ok()?).ok());
-    sizes.map(|m| m.len() > STUB).next().unwrap_or(false)
+    let mut places = of_debug_package.into_iter().chain(places);
+    let metadata = |path: String| std::fs::metadata(root.resolve(&root.join(path)).ok()?).ok();
+    places.find_map(metadata).is_some_and(|m| m.len() > STUB)
 }
 
 /// The header of BTF types in the kernel's build tree, if there is one (`vmlinux_h_path`, tracepoint-vmlinux.cxx of 5.6).

@@ -90,8 +90,8 @@ impl<'l> Definitions<'l> {
     }
 
     /// Whether SystemTap finds the kernel's functions by their symbols: see [`Target::system_map`].
-    pub fn has_symbols(&self) -> bool {
-        self.stored.meta().system_map || self.version() >= Version::SYMBOLS_OF_VMLINUX
+    pub fn system_map(&self) -> bool {
+        self.stored.meta().system_map
     }
 
     /// Whether SystemTap finds a `vmlinux.h` in the kernel's build tree: see [`Target::vmlinux_header`].

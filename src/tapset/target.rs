@@ -19,8 +19,7 @@ pub struct Target<'a> {
     pub guru: bool,
     /// The arguments of the script on the command line of stap: `$1`, `@1`. Tapsets have none.
     pub arguments: &'a [String],
-    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols; later versions need none
-    /// ([`Version::SYMBOLS_OF_VMLINUX`](super::Version::SYMBOLS_OF_VMLINUX)).
+    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols.
     pub system_map: bool,
     /// The `vmlinux.h` in the kernel's build tree, if there is one: later versions read tracepoints and types from it.
     pub vmlinux_header: Option<&'a str>,

@@ -21,6 +21,9 @@ impl Version {
     pub const BRANCHES: Self = Self(5, 1);
     /// From this one on, there are watchpoints of processes, `process.data(ADDRESS).write` (PR31180; NEWS of 5.1).
     pub const DATA_OF_PROCESSES: Self = Self(5, 1);
+    /// From this one on, Debian's SystemTap also looks for `System.map` where packages of debug information have it (seen with
+    /// 5.1 and 5.6).
+    pub const MAPS_OF_DEBUG_PACKAGES: Self = Self(5, 1);
     /// From this one on, there is `@enum` (NEWS of 5.5).
     pub const ENUM: Self = Self(5, 5);
     /// From this one on, there are no markers of the kernel, `kernel.mark` (NEWS of 5.5).
@@ -29,8 +32,6 @@ impl Version {
     pub const WITHOUT_INSTRUCTIONS: Self = Self(5, 0);
     /// From this one on, `DW_OP_entry_value` of DWARF 5 is read (NEWS of 5.6).
     pub const ENTRY_VALUES: Self = Self(5, 6);
-    /// From this one on, functions are known by the symbols of vmlinux where there is no System.map (seen with 5.6).
-    pub const SYMBOLS_OF_VMLINUX: Self = Self(5, 6);
     /// From this one on, there are tracepoints by BTF and dispatched system calls: `kernel.tracepoint("…")`,
     /// `tp_syscall("…")` (NEWS of 5.6).
     pub const TRACEPOINTS_BY_BTF: Self = Self(5, 6);

@@ -2,7 +2,7 @@
 use super::Candidate;
 use crate::pattern::Pattern;
 use crate::query::resolve::tracepoint;
-use crate::query::spec::TraceSpec;
+use crate::query::spec::{ModuleScope, TraceSpec};
 use crate::tapset::Definitions;
 use probeidx_format::View;
 use std::collections::BTreeMap;
@@ -69,4 +69,15 @@ pub fn tracepoints(view: &View<'_>, typed: &str, with_system_calls: bool) -> Vec
         Candidate::going_on(format!("{system}:"), format!("{count} tracepoints"))
     };
     systems.into_iter().map(counted).chain(events).collect()
+}
+
+/// The argument of `kernel.tracepoint("…")`, or of that behind `module("`: names without a system.
+pub fn numbered_tracepoints(view: &View<'_>, module: Option<&str>, typed: &str) -> Vec<Candidate> {
+    let name = module.and_then(|rest| rest.split('"').next());
+    let scope = name.map_or(ModuleScope::Kernel, |name| ModuleScope::Module(Pattern::literal(name)));
+    let Ok(event) = Pattern::new("*") else { return vec![] };
+    let asked = TraceSpec { system: None, event, with_system_calls: false, by_number: Some(scope) };
+    let found = tracepoint::matching(view, &asked);
+    let names = found.filter_map(|found| std::str::from_utf8(found.asked()).ok());
+    names.filter(|name| name.starts_with(typed)).map(|name| Candidate::new(name, "tracepoint")).collect()
 }

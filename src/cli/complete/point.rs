@@ -4,6 +4,7 @@ use super::alias;
 use super::bounded::{self, Chosen};
 use crate::pattern::Pattern;
 use crate::query::index::functions;
+use crate::tapset::Version;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, StrId};
 use rustc_hash::FxHashSet;
@@ -21,8 +22,10 @@ pub fn in_scripts(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         return systemtap(view, typed);
     }
     let heads = ["kernel.function(\"", "kernel.statement(\"", "kernel.trace(\"", "module(\""];
-    let heads = heads.iter().filter(|head| head.starts_with(typed));
-    let mut found: Vec<Candidate> = heads.map(|head| Candidate::going_on(*head, "")).collect();
+    let later = ["kernel.tracepoint(\""].into_iter();
+    let later = later.filter(|_| Version::of(view) >= Version::TRACEPOINTS_BY_BTF);
+    let heads = heads.into_iter().chain(later).filter(|head| head.starts_with(typed));
+    let mut found: Vec<Candidate> = heads.map(|head| Candidate::going_on(head, "")).collect();
     found.extend(alias::aliases(view, typed));
     found
 }
@@ -99,7 +102,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
                 ").label(\"",
             ],
             Some("statement(\"") => &[")", ").nearest"],
-            Some("trace(\"") => &[")"],
+            Some("trace(\"" | "tracepoint(\"") => &[")"],
             _ => &[],
         };
         let suffixes = suffixes.iter().filter(|known| known.starts_with(suffix));
@@ -111,6 +114,10 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
             false => Candidate { text: format!("{head}{}\")", c.text), ..c },
         };
         return alias::tracepoints(view, value, false).into_iter().map(close).collect();
+    }
+    if head.ends_with(".tracepoint(\"") {
+        let names = alias::numbered_tracepoints(view, head.strip_prefix("module(\""), value).into_iter();
+        return names.map(|c| Candidate { text: format!("{head}{}\")", c.text), ..c }).collect();
     }
     if is_module {
         let found = modules(view, value).into_iter();

@@ -174,7 +174,7 @@ impl<'a> Tracepoint<'a> {
         Self { by_number: other.by_number, returns: other.returns, ..self }
     }
     /// The name by which it is probed: the type of a callback without an event has `_tp` behind it.
-    fn asked(&self) -> &'a [u8] {
+    pub fn asked(&self) -> &'a [u8] {
         let name = self.name();
         name.strip_suffix(b"_tp").filter(|_| self.by_number).unwrap_or(name)
     }

@@ -40,7 +40,7 @@ pub(super) fn each<'a>(
             trace(view, components, each)
         }
         ("tp_syscall", _) => system_call(view, components, definitions, each),
-        ("kprobe", _) => kprobe(view, rest, definitions.has_symbols(), each),
+        ("kprobe", _) => kprobe(view, rest, definitions.system_map(), each),
         ("process", "data") => each(spelled(components).as_bytes(), Place::Nowhere),
         ("process", _) => each(spelled(components).as_bytes(), Place::Unindexed),
         // Markers were removed in Linux 2.6.32.
@@ -191,7 +191,7 @@ fn system_call(
 
 /// `kprobe.function("NAME")`: functions by symbol, in vmlinux or, without a check, in a module
 /// (`kprobe_builder::build`).
-fn kprobe(view: &View<'_>, components: &[Component], has_symbols: bool, each: &mut Each<'_>) -> Result<()> {
+fn kprobe(view: &View<'_>, components: &[Component], system_map: bool, each: &mut Each<'_>) -> Result<()> {
     let text = |component: &Component| match &component.argument {
         Some(Literal::String(text)) => Some(text.clone()),
         _ => None,
@@ -220,7 +220,7 @@ fn kprobe(view: &View<'_>, components: &[Component], has_symbols: bool, each: &m
             (None, Some(_)) => Err(no_match(format!("no function {function} in module {module}"))),
         };
     }
-    if !has_symbols {
+    if !system_map {
         return Err(no_match(
             "SystemTap finds functions by their symbols in System.map, which this kernel comes without",
         ));
