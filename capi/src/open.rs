@@ -7,8 +7,8 @@ use probeidx::query::Index;
 use probeidx::query::index::user_object;
 use probeidx::query::systemtap::derive::forms;
 use probeidx::store;
-use probeidx::tapset::Place;
 use probeidx::tapset::ast::Component;
+use probeidx::tapset::{Place, Version};
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -57,11 +57,12 @@ fn open(
         let none = Error::new(ErrorKind::NoIndex, "there is no index").at(&path);
         return Err(none.hint("make one with: probeidx build").into());
     }
-    let open = prepared(Open::new(Index::open(&path)?)?)?;
+    let found = Index::open(&path)?;
     // The table of SystemTap's built-in points is created on first use and kept, so its memory must not belong to a
     // query.
     let begin = Component { name: "begin".to_owned(), argument: None, place: Place::default() };
-    forms::each(&[begin], &mut |_| {})?;
+    forms::each(Version::of(&found.view()?), &[begin], &mut |_| {})?;
+    let open = prepared(Open::new(found)?)?;
     let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
     border::give(index, handle::put(open).ok_or(none)?)
 }

@@ -323,8 +323,11 @@ impl Handler<'_> {
     fn events(&self, written: &str) -> Vec<Tracepoint<'_>> {
         let Some((system, event)) = written.split_once(':') else { return vec![] };
         let (Ok(system), Ok(event)) = (Pattern::new(system), Pattern::new(event)) else { return vec![] };
-        tracepoint::matching(self.view, &TraceSpec { system: Some(system), event, with_system_calls: true })
-            .collect()
+        tracepoint::matching(
+            self.view,
+            &TraceSpec { system: Some(system), event, with_system_calls: true, by_number: None },
+        )
+        .collect()
     }
 }
 

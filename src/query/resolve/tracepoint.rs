@@ -173,10 +173,12 @@ impl<'a> Tracepoint<'a> {
     pub fn named_as(self, other: &Tracepoint<'_>) -> Self {
         Self { by_number: other.by_number, returns: other.returns, ..self }
     }
-    /// The name by which it is probed: the type of a callback without an event has `_tp` behind it.
+    /// The name by which it is probed. By number, `_tp` behind that of a callback without an event is left out; but not of
+    /// `bpf_trigger_tp` (seen with 5.6 on 7.3).
     pub fn asked(&self) -> &'a [u8] {
         let name = self.name();
-        name.strip_suffix(b"_tp").filter(|_| self.by_number).unwrap_or(name)
+        let is_plain = !self.by_number || name.starts_with(b"bpf_");
+        name.strip_suffix(b"_tp").filter(|_| !is_plain).unwrap_or(name)
     }
 
     /// Appends SystemTap's spelling, `kernel.trace("sched:sched_switch")`, which does not depend on the object; of an
