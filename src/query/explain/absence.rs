@@ -82,7 +82,7 @@ pub fn absence(
     let is_blocked = match user_object::path(view) {
         Some(_) => filter == Filter::Return && stap_blocklist::return_in_process(text),
         None => {
-            let version = Version::of(view);
+            let version = || Version::of(view);
             stap_blocklist::function(text, view.machine(), version)
                 || files().all(|file| stap_blocklist::file(file, version))
                 || (filter == Filter::Return && stap_blocklist::return_of(text))

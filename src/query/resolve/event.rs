@@ -4,7 +4,6 @@ use super::placement::Wanted;
 use super::tracepoint;
 use crate::error::{Error, ErrorKind};
 use crate::pattern::Pattern;
-use crate::query::index::functions;
 use crate::query::resolve;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope, Point, Spec, Spelled, TraceSpec};
 use crate::tapset::Place;
@@ -35,7 +34,7 @@ fn as_alias(view: &View<'_>, spec: &Spec) -> Option<Point> {
     let Point::Function(asked) = &spec.point else { return None };
     let Pattern::Literal(name) = &asked.declared.name else { return None };
     let plain = FunctionSpec::of(ModuleScope::Any, asked.declared.name.clone());
-    let has_function = |name| !functions::declarations(view, name, None).is_empty();
+    let has_function = |name| !view.functions_named(name).is_empty();
     let is_bare = spec.spelled == Spelled::Bare && *asked == plain;
     if !is_bare || view.name(name.as_bytes()).is_some_and(has_function) {
         return None;

@@ -31,7 +31,7 @@ pub fn return_in_process(name: &[u8]) -> bool {
 }
 
 /// Whether it blocks functions declared in this file.
-pub fn file(path: &[u8], version: Version) -> bool {
+pub fn file(path: &[u8], version: impl Fn() -> Version) -> bool {
     let under_arch = |file: &[u8]| {
         path.strip_prefix(b"arch/")
             .and_then(|p| p.strip_suffix(file))
@@ -45,14 +45,14 @@ pub fn file(path: &[u8], version: Version) -> bool {
         b"/include/asm/paravirt.h",
     ];
     matches!(path, b"kernel/kprobes.c" | b"drivers/ide/ide-iops.c")
-        || (path == b"fs/seq_file.c" && version < Version::SHORTER_BLOCKLIST)
+        || (path == b"fs/seq_file.c" && version() < Version::SHORTER_BLOCKLIST)
         || under_arch(b"kprobes.c")
         || under_arch(b"paravirt.c")
         || HEADERS.iter().any(|h| path.ends_with(h))
 }
 
 /// Whether it blocks functions of this name.
-pub fn function(name: &[u8], machine: u16, version: Version) -> bool {
+pub fn function(name: &[u8], machine: u16, version: impl Fn() -> Version) -> bool {
     const EXACT: [&[u8]; 35] = [
         b"HYPERVISOR_event_channel_op",
         b"HYPERVISOR_get_debugreg",
@@ -110,19 +110,19 @@ pub fn function(name: &[u8], machine: u16, version: Version) -> bool {
         b"atomic64_",
         b"current_",
     ];
-    let is_longer = version < Version::SHORTER_BLOCKLIST;
+    let (is_inside, is_of_longer) = inside(name);
     EXACT.contains(&name)
         || MORE_EXACT.contains(&name)
         || PREFIXES.iter().any(|p| name.starts_with(p))
         || (name == b"__switch_to" && machine == X86_64)
         || (name.starts_with(b"xen_") && contains(&name[4..], b"_fl_direct"))
-        || (is_longer && name.starts_with(b"special_mapping_"))
-        || inside(name, is_longer)
+        || is_inside
+        || ((is_of_longer || name.starts_with(b"special_mapping_")) && version() < Version::SHORTER_BLOCKLIST)
 }
 
-/// Whether any part of the name is blocked, by the longer list or the shorter one. A single pass, because it runs for every function.
-fn inside(name: &[u8], is_longer: bool) -> bool {
-    let mut has_lock = false;
+/// Whether any part of the name is blocked, and whether one is by the longer list. A single pass, because it runs for every function.
+fn inside(name: &[u8]) -> (bool, bool) {
+    let (mut has_lock, mut is_of_longer) = (false, false);
     for at in 0..name.len() {
         let rest = &name[at..];
         let left_out = match rest[0] {
@@ -133,7 +133,10 @@ fn inside(name: &[u8], is_longer: bool) -> bool {
             b'a' => rest.starts_with(b"apic"),
             b'A' => rest.starts_with(b"APIC"),
             b'I' => rest.starts_with(b"IRQ"),
-            b'_' => rest.starts_with(b"_intr") || (is_longer && rest.starts_with(b"_pte_")),
+            b'_' => {
+                is_of_longer |= rest.starts_with(b"_pte_");
+                rest.starts_with(b"_intr")
+            }
             b's' => {
                 rest.starts_with(b"softirq")
                     || rest.starts_with(b"setup_rt_frame")
@@ -145,10 +148,10 @@ fn inside(name: &[u8], is_longer: bool) -> bool {
             _ => false,
         };
         if left_out {
-            return true;
+            return (true, is_of_longer);
         }
     }
-    has_lock && is_lock(name)
+    (has_lock && is_lock(name), is_of_longer)
 }
 
 /// Whether a name that contains `lock` is that of a lock function.
@@ -181,13 +184,14 @@ fn position(name: &[u8], part: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const NEW: Version = Version::SHORTER_BLOCKLIST;
+    const NEW: fn() -> Version = || Version::SHORTER_BLOCKLIST;
+    const OLD: fn() -> Version = || Version::OLDEST;
 
     fn function(name: &[u8], machine: u16) -> bool {
-        super::function(name, machine, Version::OLDEST)
+        super::function(name, machine, OLD)
     }
     fn file(path: &[u8]) -> bool {
-        super::file(path, Version::OLDEST)
+        super::file(path, OLD)
     }
 
     #[test]

@@ -20,7 +20,6 @@ pub struct Probed<'a> {
     /// The ranges of vmlinux that SystemTap does not probe.
     closed: Vec<Range<u32>>,
     machine: u16,
-    version: Version,
     is_user: bool,
     /// Cached, because tapsets use it often.
     kernel: Rc<Scope>,
@@ -103,7 +102,6 @@ impl<'a> Probed<'a> {
             view,
             closed,
             machine: view.machine(),
-            version: Version::of(view),
             is_user: user_object::path(view).is_some(),
             kernel: Rc::new(Scope::new(view, &ModuleScope::Kernel)),
             places: vec![],
@@ -281,8 +279,9 @@ impl<'a> Probed<'a> {
         match self.is_user {
             true => returns && stap_blocklist::return_in_process(function),
             false => {
-                stap_blocklist::function(function, self.machine, self.version)
-                    || stap_blocklist::file(file, self.version)
+                let version = || Version::of(self.view);
+                stap_blocklist::function(function, self.machine, version)
+                    || stap_blocklist::file(file, version)
                     || (returns && stap_blocklist::return_of(function))
             }
         }
