@@ -21,8 +21,9 @@
 //! | `version` | versions of SystemTap, and what differs by them |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each pulling from the next |
 //!
-//! The language is that of SystemTap 4.8, and what later ones add to it ([`Version`]); where its sources differ from its manual, the sources count. Deviations:
-//! limits where SystemTap has none, and errors where it ignores something missing, such as the end of a comment.
+//! The language is that of SystemTap 4.8, and what later ones add to it ([`Version`]); where its sources differ from its
+//! manual, the sources count. Deviations: limits where SystemTap has none, and errors where it ignores something missing,
+//! such as the end of a comment.
 pub mod ast;
 mod condition;
 pub mod context;

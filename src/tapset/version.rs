@@ -14,9 +14,6 @@ impl Version {
     /// From this one on, functions with `_pte_` in their names, `special_mapping_*` and those of fs/seq_file.c are probed
     /// (`dwflpp::build_kernel_blocklist`; PR30434).
     pub const SHORTER_BLOCKLIST: Self = Self(5, 0);
-    /// From this one on, `.callee` also finds the functions that a function calls: the call sites of DWARF 5 are read
-    /// (`dwflpp::iterate_over_callees`; PR31028).
-    pub const CALL_SITES: Self = Self(5, 0);
     /// From this one on, locations with branches are read (`location_context::translate`, loc2stap.cxx; NEWS of 5.1).
     pub const BRANCHES: Self = Self(5, 1);
     /// From this one on, there are watchpoints of processes, `process.data(ADDRESS).write` (PR31180; NEWS of 5.1).

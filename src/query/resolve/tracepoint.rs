@@ -1,4 +1,5 @@
-//! Tracepoints, `kernel.trace("sched:sched_switch")` and `kernel.tracepoint("sched_switch")`, and events of system calls, `syscalls:sys_enter_openat`.
+//! Tracepoints, `kernel.trace("sched:sched_switch")` and `kernel.tracepoint("sched_switch")`, and events of system calls,
+//! `syscalls:sys_enter_openat`.
 use crate::nearest;
 use crate::pattern::Pattern;
 use crate::query::index::functions::Scope;

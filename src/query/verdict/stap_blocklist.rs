@@ -120,7 +120,8 @@ pub fn function(name: &[u8], machine: u16, version: impl Fn() -> Version) -> boo
         || ((is_of_longer || name.starts_with(b"special_mapping_")) && version() < Version::SHORTER_BLOCKLIST)
 }
 
-/// Whether any part of the name is blocked, and whether one is by the longer list. A single pass, because it runs for every function.
+/// Whether any part of the name is blocked, and whether one is by the longer list. A single pass, because it runs for every
+/// function.
 fn inside(name: &[u8]) -> (bool, bool) {
     let (mut has_lock, mut is_of_longer) = (false, false);
     for at in 0..name.len() {

@@ -1,8 +1,8 @@
 //! Derives the probes that SystemTap makes of a script's point on this kernel.
 //!
 //! A point leads through aliases to built-in points ([`forms`]), and each of those to places of the kernel. The rules
-//! are those of SystemTap 4.8 and, where they differ by [`Version`](crate::tapset::Version), of later ones: `derive_probes` and `match_node::find_and_build` (elaborate.cxx), the builders of
-//! tapsets.cxx.
+//! are those of SystemTap 4.8 and, where they differ by [`Version`](crate::tapset::Version), of later ones:
+//! `derive_probes` and `match_node::find_and_build` (elaborate.cxx), the builders of tapsets.cxx.
 //!
 //! | module | what it is for |
 //! | --- | --- |
