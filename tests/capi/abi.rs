@@ -121,8 +121,8 @@ fn the_shared_library_is_small_and_needs_libc_only() {
     // a line 10 KB: they are decoded wherever they are read. A store's tables side by side take 25 KB, a bit for each kind of record.
     // Whether a register is the caller's still, numbers and offsets in the frame that operations make, and the runtimes that bear no
     // uretprobe take 12 KB. What SystemTap refuses of arguments, variables and regular expressions of scripts, and where results are
-    // returned, take 24 KB. Tracepoints with parameters by number, and what differs by the version of SystemTap, take 37 KB.
-    assert!(size <= 3_420_000, "libprobeidx.so has {size} bytes");
+    // returned, take 24 KB. Tracepoints with parameters by number, and what differs by the version of SystemTap, take 41 KB.
+    assert!(size <= 3_425_000, "libprobeidx.so has {size} bytes");
     let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(&library));
     let needed = |tag: &str| -> Vec<&str> {
         dynamic.lines().filter(|l| l.contains(tag)).filter_map(|l| l.split(['[', ']']).nth(1)).collect()
