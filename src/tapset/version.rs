@@ -1,6 +1,6 @@
 //! Versions of SystemTap, as far as its rules differ by them.
 use super::sources::Sources;
-use crate::error::{Error, ErrorKind, Result};
+use crate::version::version;
 use probeidx_format::View;
 use std::fmt::{self, Display, Formatter};
 
@@ -35,22 +35,14 @@ impl Version {
     /// From this one on, there is `@enumname` (PR34499; NEWS of 5.6).
     pub const ENUM_NAME: Self = Self(5, 6);
 
-    /// Reads `5.1` and `5.1/0.190`, as `stap --version` prints it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Syntax`], if it is none of these.
-    pub fn parse(text: &str) -> Result<Self> {
-        let mut numbers = text.split(['.', '/', '-', ' ']).map(str::parse);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Ok(Self(major, minor)),
-            _ => Err(Error::new(ErrorKind::Syntax, format!("{text} is no version of SystemTap"))
-                .hint("as stap --version prints it: 5.1")),
-        }
+    /// Reads `5.1` and `5.1/0.190`, as `stap --version` prints it; `None` if it is none of these.
+    pub fn parse(text: &str) -> Option<Self> {
+        version(text).map(|(major, minor)| Self(major, minor))
     }
 
     /// The version that the tapsets of an index are of; the oldest if there are none. Cost: decoding three texts.
     pub fn of(view: &View<'_>) -> Self {
-        view.tapset.systemtap().and_then(|text| Self::parse(&text).ok()).unwrap_or(Self::OLDEST)
+        view.tapset.systemtap().and_then(|text| Self::parse(&text)).unwrap_or(Self::OLDEST)
     }
 
     /// The version that folders of tapsets came with, by what each added to the library: at least this one, and none of
@@ -89,10 +81,10 @@ mod tests {
     #[test]
     fn versions_are_read_as_systemtap_prints_them() {
         for text in ["5.1", "5.1/0.190", "5.1.2", "5.1-2"] {
-            assert_eq!(Version::parse(text).ok(), Some(Version(5, 1)), "{text}");
+            assert_eq!(Version::parse(text), Some(Version(5, 1)), "{text}");
         }
         for text in ["", "5", "x.y", "5.x", ".1"] {
-            assert!(Version::parse(text).is_err(), "{text}");
+            assert_eq!(Version::parse(text), None, "{text}");
         }
         assert!(Version(5, 10) > Version(5, 9));
     }

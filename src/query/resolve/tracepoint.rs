@@ -44,7 +44,8 @@ pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item 
     let spec = spec.clone();
     let scope = spec.by_number.as_ref().map(|module| Scope::new(view, module));
     let by_number = scope.is_some();
-    named.iter().map(move |record| Tracepoint { view, record, by_number, returns: false }).filter(move |t| {
+    let tracepoint = move |record| Tracepoint { by_number, ..Tracepoint::new(view, record) };
+    named.iter().map(tracepoint).filter(move |t| {
         (spec.with_system_calls || !t.is_system_call())
             && spec.event.matches(t.asked())
             && spec.system.as_ref().is_none_or(|asked| asked.matches(t.system()))
@@ -54,20 +55,18 @@ pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item 
 
 /// The tracepoints of a name, by system and object. Cost: a binary search.
 pub fn named<'a>(view: &'a View<'a>, name: &[u8]) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
-    view.tracepoints_named(name).iter().map(move |record| Tracepoint {
-        view,
-        record,
-        by_number: false,
-        returns: false,
-    })
+    view.tracepoints_named(name).iter().map(|record| Tracepoint::new(view, record))
 }
 
 /// All tracepoints, in the same order.
 pub fn all<'a>(view: &'a View<'a>) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
-    view.tracepoints().iter().map(move |record| Tracepoint { view, record, by_number: false, returns: false })
+    view.tracepoints().iter().map(|record| Tracepoint::new(view, record))
 }
 
 impl<'a> Tracepoint<'a> {
+    fn new(view: &'a View<'a>, record: &'a TracepointRecord) -> Self {
+        Self { view, record, by_number: false, returns: false }
+    }
     /// The name, which is also the event's.
     pub fn name(&self) -> &'a [u8] {
         self.view.string(self.record.name)
@@ -221,11 +220,13 @@ fn is_void_pointer(view: &View<'_>, parameter: &Variable) -> bool {
 
 /// Whether a parameter points to a function.
 fn is_function_pointer(view: &View<'_>, parameter: &Variable) -> bool {
-    let stripped = |type_id| lookup::strip(view, type_id).and_then(|t| view.types.get(t.index()));
-    let pointer =
-        parameter.type_id.and_then(stripped).filter(|r| TypeKind::from_u8(r.kind) == TypeKind::Pointer);
-    let target = pointer.and_then(|r| stripped(r.target.some()?));
-    target.is_some_and(|r| TypeKind::from_u8(r.kind) == TypeKind::Function)
+    let of_kind = |type_id, kind| {
+        let (_, record) = lookup::stripped(view, type_id)?;
+        (TypeKind::from_u8(record.kind) == kind).then_some(record)
+    };
+    let pointer = parameter.type_id.and_then(|type_id| of_kind(type_id, TypeKind::Pointer));
+    let target = pointer.and_then(|pointer| pointer.target.some());
+    target.is_some_and(|target| of_kind(target, TypeKind::Function).is_some())
 }
 
 /// Whether the kernel has tracepoints that the index does not: they could not be read, or are not read from memory.

@@ -10,7 +10,7 @@ use crate::query::systemtap::listing::Seen;
 use crate::query::types::lookup;
 use crate::query::value::stap_visibility;
 use crate::tapset::ast::{Root, Step, Type, Variable};
-use crate::tapset::context::{Absent, Context, Detail, Value};
+use crate::tapset::context::{Absent, Context, Detail, Nowhere, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId};
@@ -76,12 +76,10 @@ impl Context for HandlerContext<'_> {
     }
 
     fn enumerator(&self, name: &str) -> Result<(), Absent> {
-        let why = match self.place {
-            Place::Code { .. } if self.constant(name).is_some() => return Ok(()),
-            Place::Code { .. } => "no enumeration of the kernel has such a constant",
-            _ => "constants of the kernel are known in probes of its functions and lines alone",
-        };
-        Err(Absent { what: format!("@enum(\"{name}\")"), why: why.to_owned(), instead: vec![] })
+        let Place::Code { .. } = self.place else { return Nowhere.enumerator(name) };
+        let why = "no enumeration of the kernel has such a constant";
+        let absent = || Absent { what: format!("@enum(\"{name}\")"), why: why.to_owned(), instead: vec![] };
+        self.constant(name).map(|_| ()).ok_or_else(absent)
     }
 
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent> {
