@@ -165,7 +165,7 @@ fn needs_header(view: &View<'_>, definitions: &Definitions<'_>, head: &Component
         "SystemTap finds these tracepoints in {header}, which was not there when the index was built"
     );
     let hint = format!(
-        "bpftool btf dump file /sys/kernel/btf/vmlinux format c > {header}; and build the index again"
+        "bpftool btf dump file /sys/kernel/btf/vmlinux format c > {header}; build it again with: probeidx build --force"
     );
     Err(no_match(why).hint(hint))
 }
