@@ -46,7 +46,6 @@ pub mod observer;
 pub mod pattern;
 #[doc(hidden)]
 pub mod symbol_name;
-#[cfg(feature = "build")]
 mod version;
 
 #[doc(hidden)]
